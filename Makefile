@@ -88,8 +88,9 @@ package-test: ## the package's life in a clean Debian: installed, used, upgraded
 format: ## format all Swift code in place
 	@swift format --in-place --parallel --recursive Package.swift Sources Tests Benchmarks
 
-lint: ## complain about badly formatted Swift code, and about names that are not compared by their bytes
+lint: ## complain about badly formatted Swift code, about names that are not compared by their bytes, and about words that the glossary forbids
 	@scripts/check_names.py
+	@scripts/check_words.py
 	@swift format lint --strict --parallel --recursive Package.swift Sources Tests Benchmarks
 
 docs-check: ## whether what the documents name exists (links, paths, targets, routes, commands), and whether their commands work (ARGS=BINARY; else the newest that was built)

@@ -31,7 +31,7 @@ struct ChunkReader {
             }
             let count = min(self.chunkRemaining, input.count - position)
             if count == 0 && self.chunkRemaining > 0 { return }
-            self.streams[self.current].take(UnsafeRawBufferPointer(rebasing: input[position..<position + count]))
+            self.streams[self.current].receive(UnsafeRawBufferPointer(rebasing: input[position..<position + count]))
             position += count
             self.chunkRemaining -= count
             if self.streams[self.current].remaining == 0 { self.finish(room: room, nowNs: nowNs, check: &check, other: other) }

@@ -42,7 +42,7 @@ struct FLVReader {
                 try self.lineGrew()
             case .data:
                 let count = min(self.chunkRemaining, input.count - position)
-                try self.take(UnsafeRawBufferPointer(rebasing: input[position..<position + count]), room, nowNs, &check)
+                try self.receive(UnsafeRawBufferPointer(rebasing: input[position..<position + count]), room, nowNs, &check)
                 position += count
                 self.chunkRemaining -= count
                 if self.chunkRemaining == 0 { self.framing = .end }
@@ -72,14 +72,14 @@ struct FLVReader {
         self.line.removeAll(keepingCapacity: true)
     }
 
-    private mutating func take(
+    private mutating func receive(
         _ bytes: UnsafeRawBufferPointer, _ room: Int, _ nowNs: UInt64, _ check: inout StreamCheck
     ) throws(FormatError) {
         var position = 0
         while position < bytes.count {
             guard self.part != .body else {
                 let count = min(self.message.remaining, bytes.count - position)
-                self.message.take(UnsafeRawBufferPointer(rebasing: bytes[position..<position + count]))
+                self.message.receive(UnsafeRawBufferPointer(rebasing: bytes[position..<position + count]))
                 position += count
                 if self.message.remaining == 0 {
                     _ = self.message.finish(room: room, nowNs: nowNs, check: &check)

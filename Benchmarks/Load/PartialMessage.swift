@@ -45,7 +45,7 @@ struct PartialMessage {
         self.isStarted = true
     }
 
-    mutating func take(_ piece: UnsafeRawBufferPointer) {
+    mutating func receive(_ piece: UnsafeRawBufferPointer) {
         let start = self.received
         self.received += piece.count
         guard self.isFrame else {

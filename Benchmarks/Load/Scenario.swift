@@ -94,7 +94,7 @@ struct Scenario {
 
     private func playersLatency(_ loop: ViewerLoop) -> Histogram {
         var all = Histogram()
-        for viewer in loop.viewers.prefix(self.players) { all.add(viewer.check.takeLatency()) }
+        for viewer in loop.viewers.prefix(self.players) { all.add(viewer.check.popLatency()) }
         return all
     }
 

@@ -30,7 +30,7 @@ struct StreamCheck {
     }
 
     /// Returns the latencies so far and starts a new count.
-    mutating func takeLatency() -> Histogram {
+    mutating func popLatency() -> Histogram {
         defer { self.latency = Histogram() }
         return self.latency
     }

@@ -87,7 +87,7 @@ struct Transitions: AsyncParsableCommand {
             for _ in 0..<self.connections {
                 group.addTask {
                     while true {
-                        let index = turns.take()
+                        let index = turns.next()
                         // A server that does not keep up is not asked for longer.
                         guard index < count, .now < end else { return }
                         let due = start + .microseconds(index * 1_000_000 / rate)
@@ -142,7 +142,7 @@ struct Transitions: AsyncParsableCommand {
             for worker in 0..<width {
                 group.addTask {
                     while true {
-                        let index = turns.take()
+                        let index = turns.next()
                         guard index < items.count else { return }
                         try await work(worker, items[index])
                     }
@@ -155,8 +155,8 @@ struct Transitions: AsyncParsableCommand {
 
 /// Hands out the next index. Any thread.
 private final class Turns: Sendable {
-    private let next = Atomic<Int>(0)
-    func take() -> Int { self.next.add(1, ordering: .relaxed).oldValue }
+    private let last = Atomic<Int>(0)
+    func next() -> Int { self.last.add(1, ordering: .relaxed).oldValue }
 }
 
 private struct Caller: Sendable {

@@ -62,8 +62,8 @@ package final class AppServices: Sendable {
             log: connections.log,
             mute: mute,
             observe: { change in
-                rongCloud?.performed(change)
-                externalBoards?.performed(change)
+                rongCloud?.applied(change)
+                externalBoards?.applied(change)
             })
         self.boards = Boards(rooms)
         self.gatherings.whenChanged { [weak boards = self.boards] in boards?.follow($0) }

@@ -36,7 +36,7 @@ package struct EventFeed {
                     isAway = false
                     wasConnected = true
                     delay = Self.shortest
-                    try feed.take(message, body)
+                    try feed.receive(message, body)
                 }
             } catch let failure as CommandFailure where !wasConnected || ![.unreachable, .failed].contains(failure.status) {
                 throw failure
@@ -63,7 +63,7 @@ package struct EventFeed {
         package let why: String
     }
 
-    private mutating func take(_ message: JSONValue, _ body: (JSONValue) throws -> Void) throws {
+    private mutating func receive(_ message: JSONValue, _ body: (JSONValue) throws -> Void) throws {
         switch message["type"].string {
         case "hello":
             guard let last = message["lastEventId"].integer else { return }

@@ -51,7 +51,7 @@ package enum TalkLine {
     /// Writes the channel's sound until the time is over or the channel ends. Returns the seconds written.
     package static func listen(_ text: String, to writer: sending WAVWriter, seconds: Double?) async throws -> Double {
         let ear = Ear(writer)
-        let task = LinkClient.pull(try self.url(text), options: self.options()) { ear.take($0) }
+        let task = LinkClient.pull(try self.url(text), options: self.options()) { ear.receive($0) }
         task.start()
         defer { task.stop() }
         guard try await self.wait(for: task, seconds: seconds, until: { _ in ear.hasBegun || ear.end != nil }) else {
@@ -92,7 +92,7 @@ package enum TalkLine {
             }
         }
 
-        package func take(_ event: PullEvent) {
+        package func receive(_ event: PullEvent) {
             self.state.withLock { state in
                 guard !state.isFinished else { return }
                 switch event {
@@ -105,7 +105,7 @@ package enum TalkLine {
         }
 
         private static func write(_ frame: Frame, _ state: inout State) throws(FFmpegError) {
-            for pcm in try state.decoder.take(frame) {
+            for pcm in try state.decoder.decode(frame) {
                 try state.writer.write(pcm)
                 state.samples += pcm.count
             }

@@ -10,7 +10,7 @@ package struct TrackDecoder: ~Copyable {
     package init() {}
 
     /// The sound in a frame. Empty for other kinds of frames, for frames that describe the track, and before the first of those.
-    package mutating func take(_ frame: Frame) throws(FFmpegError) -> [PCM] {
+    package mutating func decode(_ frame: Frame) throws(FFmpegError) -> [PCM] {
         guard frame.kind == .audio else { return [] }
         if Track.describes(frame) {
             let track = try Track(frame)

@@ -65,7 +65,7 @@ struct NodesCommand: AsyncParsableCommand {
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            let before = self.drain.wait ? try await self.look(api) : .null
+            let before = self.drain.wait ? try await self.fetch(api) : .null
             let name = "node \(self.node)"
             let answer = try await api.post(["nodes", self.node, "drain"], self.drain.body)
             try self.options.report(answer) { answer in
@@ -76,7 +76,7 @@ struct NodesCommand: AsyncParsableCommand {
             try await self.follow(api, since: before["startedAt"])
         }
 
-        private func look(_ api: APIClient) async throws -> JSONValue {
+        private func fetch(_ api: APIClient) async throws -> JSONValue {
             try await api.get(["nodes"])["list"].list.first { $0["name"].string == self.node } ?? .null
         }
 
@@ -86,7 +86,7 @@ struct NodesCommand: AsyncParsableCommand {
             while true {
                 try await Task.sleep(for: .seconds(1))
                 seconds += 1
-                let node = try await self.look(api)
+                let node = try await self.fetch(api)
                 let isNew = node["startedAt"] != start
                 if isNew || (!self.drain.restart && node["state"].string != "running") {
                     if !self.options.quiet { Console.complain(isNew ? "the node has ended, and was started again" : "the node has ended") }

@@ -108,13 +108,13 @@ struct TalkCommand: AsyncParsableCommand {
                 throw CommandFailure(.failed, "a listener cannot speak; give another --role")
             }
             let spoken = try await TalkLine.speak(publish, from: reader) { frames in
-                try Self.checkHeard(try await api.get(["rooms", self.room, "talk"]), self.user, frames)
+                try Self.checkAudible(try await api.get(["rooms", self.room, "talk"]), self.user, frames)
             }
             if !self.options.quiet { Console.complain(String(format: "%.1f seconds spoken", spoken)) }
         }
 
         /// Checks that the voice was heard. A speaker without the floor is admitted but not heard, and RTMP does not report that.
-        private static func checkHeard(_ talk: JSONValue?, _ user: String, _ frames: Int) throws {
+        private static func checkAudible(_ talk: JSONValue?, _ user: String, _ frames: Int) throws {
             let member = talk["members"].list.first { $0["userId"].string == user }
             guard let unheard = member?["mutedFrames"].integer, frames > 0, unheard > 0 else { return }
             let holders = talk["holders"].list.compactMap(\.string).map(DisplayText.escaped).joined(separator: ", ")

@@ -73,7 +73,7 @@ package final class Server: Sendable {
         settings.historyMs = config.rooms.historyMs
         settings.audit = config.api.audit
         settings.webhooks = config.webhooks.targets
-        settings.notifies = { $0.takes($1) }
+        settings.notifies = { $0.accepts($1) }
         let figures = MetricFigures()
         settings.committed = { figures.committed(micros: $0, isStored: $1) }
         try DataDirectory.prepare(config.data.directory)
@@ -86,7 +86,7 @@ package final class Server: Sendable {
         let parts = ServerParts(config: config, rooms: rooms, keys: keys, group: group, figures: figures, log: log)
         self.parts = parts
         let rtmp = parts.rtmp
-        let sockets = ListeningSockets(reloading == nil ? .none : ProcessStart.takeSockets(), group: group, log: log)
+        let sockets = ListeningSockets(reloading == nil ? .none : ProcessStart.inheritSockets(), group: group, log: log)
         self.sockets = sockets
         var listeners = [RTMPListener(services: rtmp, address: config.rtmp.listen, certificate: nil, sockets: sockets, group: group)]
         if let address = config.rtmps.address, let path = config.rtmps.certificate, let key = config.rtmps.key {

@@ -89,7 +89,7 @@ package final class FragmentMuxer {
             context.pointee.max_delay = 700_000
             try self.output.writeHeader([("pat_period", "3600"), ("sdt_period", "3600")])
         }
-        var initialization = self.output.take()
+        var initialization = self.output.popBytes()
         if outlivesTracks, format == .fmp4, tracks.count == 1, let track = tracks.first {
             let ids = [Self.videoID, Self.audioID].filter { $0 != Self.id(of: track, format) }
             for id in ids { initialization = try MovieHeader.addingDefaults(ofTrack: UInt32(id), to: initialization) }
@@ -190,7 +190,7 @@ package final class FragmentMuxer {
         defer { self.fragmentEnded() }
         self.output.reserve(self.pendingBytes + 4_096)
         try self.output.flush()
-        var bytes = self.output.take()
+        var bytes = self.output.popBytes()
         guard bytes.readableBytes > 0 else { return nil }
         if self.format == .fmp4 {
             var times: [UInt32: UInt64] = [:]

@@ -8,10 +8,10 @@ final class Output {
     private let io: UnsafeMutablePointer<AVIOContext>
     private let sink: Sink
 
-    /// Bytes from libav that ``Output/take()`` has not returned yet. libav holds it unretained, for as long as the `Output` lives.
+    /// Bytes from libav that ``Output/popBytes()`` has not returned yet. libav holds it unretained, for as long as the `Output` lives.
     private final class Sink {
         var bytes = ByteBuffer()
-        /// Bytes that earlier calls of ``Output/take()`` returned.
+        /// Bytes that earlier calls of ``Output/popBytes()`` returned.
         var base: Int64 = 0
         /// The next byte's index in `bytes`: the end, except when sizes are filled in.
         var position = 0
@@ -106,7 +106,7 @@ final class Output {
     func flush() throws(FFmpegError) { try check(av_write_frame(self.context, nil), "av_write_frame (flush)") }
 
     /// Returns all bytes written since the last call.
-    func take() -> ByteBuffer {
+    func popBytes() -> ByteBuffer {
         avio_flush(self.io)
         let bytes = self.sink.bytes
         self.sink.bytes = ByteBuffer()

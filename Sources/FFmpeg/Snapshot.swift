@@ -31,12 +31,12 @@ package enum Snapshot {
         }
         let decoder = try Decoder(track, isStrict: true)
         var jpeg: ByteBuffer?
-        let take = { (picture: UnsafeMutablePointer<AVFrame>) throws(FFmpegError) in
+        let keepFirst = { (picture: UnsafeMutablePointer<AVFrame>) throws(FFmpegError) in
             if jpeg == nil { jpeg = try Self.encode(picture, width: width, quality: quality) }
         }
-        try decoder.decode(sample.payload, take)
+        try decoder.decode(sample.payload, keepFirst)
         // Decoders hold pictures back for reordering.
-        if jpeg == nil { try decoder.decode(nil, take) }
+        if jpeg == nil { try decoder.decode(nil, keepFirst) }
         guard let jpeg else {
             throw .library(
                 operation: "decode \(track.codecName) keyframe", code: earshot_error_invalid_data,

@@ -15,14 +15,14 @@ extension MediaWindow {
     /// ends with an error at a gap of more than two seconds (Chromium 156).
     static let segmentsInTarget: Int64 = 3
     /// Microseconds by which that player looks late.
-    private static let lookSlackMicros: Int64 = 500_000
+    private static let pollSlackMicros: Int64 = 500_000
 
     /// Microseconds after which a keyframe starts a segment: a tenth less than `segmentMs`. Otherwise, at 2 s, three groups of 0.999 s
     /// would make a segment of 3 s. With a longer target duration, enough for no more than ``segmentsInTarget``.
     var dueMicros: Int64 {
         let micros = Int64(self.configuration.segmentMs) * 900
         guard self.isReady else { return micros }
-        let due = (Int64(self.targetDuration) * 1_000_000 + Self.lookSlackMicros) / Self.segmentsInTarget
+        let due = (Int64(self.targetDuration) * 1_000_000 + Self.pollSlackMicros) / Self.segmentsInTarget
         return max(micros, min(due, self.maxSegmentMicros))
     }
 

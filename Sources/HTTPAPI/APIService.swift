@@ -96,7 +96,7 @@ package final class APIService: Sendable {
         do {
             let answer = try await AuditedCall.$current.withValue(audited) {
                 try Self.checkAddress(client, self.core.config.access)
-                guard let role = route.role else { return try await self.carryOut(served, request, body, context, nil, members) }
+                guard let role = route.role else { return try await self.answer(served, request, body, context, nil, members) }
                 let token = try await self.authentication.token(request.head, from: client)
                 caller = token
                 audited?.update { line in
@@ -106,7 +106,7 @@ package final class APIService: Sendable {
                 }
                 try self.checkRate(token, &headers)
                 try Self.checkRole(token, role)
-                return try await self.carryOut(served, request, body, context, token, members)
+                return try await self.answer(served, request, body, context, token, members)
             }
             self.core.auditor.succeeded(audited, route)
             return answer
@@ -155,7 +155,7 @@ package final class APIService: Sendable {
         return APIAnswer(.noContent, headers: try self.crossOrigin.preflight(request.headers, methods: methods))
     }
 
-    private func carryOut(
+    private func answer(
         _ served: ServedRoute, _ request: Request, _ body: BodyReader, _ context: APIContext, _ token: APIToken?,
         _ members: [JSONValue.Member]
     ) async throws -> APIAnswer {

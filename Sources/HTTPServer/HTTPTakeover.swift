@@ -35,7 +35,7 @@ package enum HTTPTakeoverDecision: Sendable {
     ///
     /// The head and a chunked body are HTTP/1.1 whatever the client speaks, because all viewers of a stream get the same bytes.
     /// ``HTTP2BodyWriter`` removes the chunk framing.
-    case take(HTTPResponseHead, handlers: @Sendable () -> [any ChannelHandler])
+    case accept(HTTPResponseHead, handlers: @Sendable () -> [any ChannelHandler])
     /// Sends an ordinary answer and closes the connection.
     case refuse(APIError)
 }

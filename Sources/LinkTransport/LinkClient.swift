@@ -202,8 +202,8 @@ package final class LinkClient: Sendable {
         let run = LinkRun(url: self.url, options: self.options, control: control, counters: self.counters)
         do throws(LinkError) {
             switch self.direction {
-            case .pull(let onEvent): try PullLink(run: run).perform(onRunning: onRunning, onEvent: onEvent)
-            case .push(let queue): try PushLink(run: run, queue: queue).perform(onRunning: onRunning)
+            case .pull(let onEvent): try PullLink(run: run).runToEnd(onRunning: onRunning, onEvent: onEvent)
+            case .push(let queue): try PushLink(run: run, queue: queue).runToEnd(onRunning: onRunning)
             }
         } catch {
             return control.isStopping ? .cancelled : error

@@ -20,7 +20,7 @@ final class LinkReporter: Sendable {
     }
 
     /// Reports a state change of the link. `error` ended its last connection.
-    func heard(_ state: LinkState, error: LinkError?) { self.report { $0.heard(state, error: error) } }
+    func changed(_ state: LinkState, error: LinkError?) { self.report { $0.changed(state, error: error) } }
 
     /// Records the reason why the link is about to be stopped; its state change comes later.
     func stopping(_ reason: String) {
@@ -69,7 +69,7 @@ struct LinkProgress: Sendable, Equatable {
     /// The reason why this server is stopping the link.
     var stopReason: String?
 
-    mutating func heard(_ state: LinkState, error: LinkError?) -> News? {
+    mutating func changed(_ state: LinkState, error: LinkError?) -> News? {
         guard self.phase != .over else { return nil }
         switch state {
         case .idle: return nil

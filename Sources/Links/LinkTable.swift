@@ -153,7 +153,7 @@ package struct LinkService: Service {
 
     private static let sweepInterval = Duration.seconds(1)
     /// How often it looks for what other nodes have changed, in sweeps.
-    private static let roundsPerLook = 2
+    private static let roundsPerPoll = 2
 
     package func run() async throws {
         try await self.table.start()
@@ -162,7 +162,7 @@ package struct LinkService: Service {
             while !Task.isCancelled {
                 self.table.sweep()
                 rounds += 1
-                if rounds.isMultiple(of: Self.roundsPerLook) { await self.table.follow() }
+                if rounds.isMultiple(of: Self.roundsPerPoll) { await self.table.follow() }
                 // Cancelled: the server shuts down.
                 do { try await Task.sleep(for: Self.sweepInterval) } catch { return }
             }

@@ -13,7 +13,7 @@ final class PushTap: StreamTap {
         self.client = client
     }
 
-    func take(_ items: [TapItem]) {
+    func receive(_ items: [TapItem]) {
         for item in items {
             switch item {
             case .prelude(let frames):

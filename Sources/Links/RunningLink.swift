@@ -66,7 +66,7 @@ package final class RunningLink: Sendable {
         options.keepAliveMs = Self.keepAliveMs
         options.shortage = { OpenDescriptors.mayOpen($0) ? nil : OpenDescriptors.advice }
         let notify: @Sendable (LinkState) -> Void = { [weak self, reporter = self.reporter] state in
-            if let self { self.changed(to: state) } else { reporter.heard(state, error: nil) }
+            if let self { self.changed(to: state) } else { reporter.changed(state, error: nil) }
         }
         options.connectProperties = { [weak self] in self.map { [(LoopDetector.property, $0.marks())] } ?? [] }
         switch link.direction {
@@ -75,7 +75,8 @@ package final class RunningLink: Sendable {
             self.made.withLock { $0 = client }
         case .pull:
             options.wayObjection = (LoopDetector.property, { [weak self] in self?.objection(to: $0) })
-            let client = LinkClient.pull(url, options: options, name: "pull \(link.id)", onState: notify) { [weak self] in self?.take($0) }
+            let client = LinkClient.pull(url, options: options, name: "pull \(link.id)", onState: notify) { [weak self] in self?.receive($0)
+            }
             self.made.withLock { $0 = client }
         }
     }
@@ -91,7 +92,7 @@ package final class RunningLink: Sendable {
     /// On the link's thread.
     private func changed(to state: LinkState) {
         let error = self.client?.status.lastError
-        self.reporter.heard(state, error: error)
+        self.reporter.changed(state, error: error)
         var metadata: Logger.Metadata = [
             "link": "\(self.link.id)", "direction": "\(self.link.direction.rawValue)", "stream": "\(self.link.path)",
             "state": "\(state.word)",
@@ -301,7 +302,7 @@ package final class RunningLink: Sendable {
 
     // MARK: Pulling, on the link's thread
 
-    private func take(_ event: PullEvent) {
+    private func receive(_ event: PullEvent) {
         switch event {
         case .started: break
         case .frame(let frame):

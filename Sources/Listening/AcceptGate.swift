@@ -44,7 +44,7 @@ package final class AcceptGate: Sendable {
         /// Resumes listeners that wait for sockets to close.
         var waiting: [@Sendable () -> Void] = []
 
-        mutating func takeWaiting() -> [@Sendable () -> Void] {
+        mutating func popWaiting() -> [@Sendable () -> Void] {
             defer { self.waiting = [] }
             return self.waiting
         }
@@ -159,7 +159,7 @@ package final class AcceptGate: Sendable {
         let waiting = self.state.withLock { state -> [@Sendable () -> Void] in
             change(&state)
             if state.taken < self.places { state.hasGivenUp = false }
-            return self.mustWait(state) ? [] : state.takeWaiting()
+            return self.mustWait(state) ? [] : state.popWaiting()
         }
         for resume in waiting { resume() }
     }
@@ -185,7 +185,7 @@ package final class AcceptGate: Sendable {
         let waiting = self.state.withLock { state -> [@Sendable () -> Void] in
             guard state.taken >= self.places else { return [] }
             state.hasGivenUp = true
-            return self.mustWait(state) ? [] : state.takeWaiting()
+            return self.mustWait(state) ? [] : state.popWaiting()
         }
         for resume in waiting { resume() }
     }
@@ -244,7 +244,7 @@ package final class AcceptGate: Sendable {
             }
             if let room = self.room {
                 self.room = room - 1
-                self.backlog.took(1)
+                self.backlog.accepted(1)
             }
             guard !self.isHeld else { return }
             let bound = context.loopBound
@@ -274,12 +274,12 @@ package final class AcceptGate: Sendable {
                 self.setMost(self.gate.perTurn, context)
                 return self.settleReading(context)
             }
-            self.backlog.look(waiting: self.waiting(context), nowMs: nowMs)
+            self.backlog.sample(waiting: self.waiting(context), nowMs: nowMs)
             // Closes the oldest connections, but leaves `room` of them to be accepted: these get the reason.
             let late = self.backlog.waiting(for: AcceptGate.patienceMs, nowMs: nowMs) - room
             if late > 0 {
                 let count = self.closeWaiting(context, most: min(late, AcceptGate.mostTurnedAway))
-                self.backlog.took(count)
+                self.backlog.accepted(count)
                 self.gate.counters.update { $0.connectionsTurnedAway += UInt64(count) }
             }
             self.gate.wait.store(self.backlog.nextWaitMs(nowMs: nowMs), ordering: .relaxed)

@@ -14,10 +14,10 @@ struct BacklogAge: Sendable, Equatable {
     private static let leastMs: Int64 = 50
 
     /// Counts connections removed from the backlog.
-    mutating func took(_ count: Int) { self.taken += count }
+    mutating func accepted(_ count: Int) { self.taken += count }
 
     /// Records the backlog's present length.
-    mutating func look(waiting: Int, nowMs: Int64) {
+    mutating func sample(waiting: Int, nowMs: Int64) {
         if let last = self.samples.last, nowMs - last.ms < Self.leastMs { return }
         self.samples.append(Sample(ms: nowMs, arrived: self.taken + waiting))
         // Older samples than the last whose connections have all left are useless.

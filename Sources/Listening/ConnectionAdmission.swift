@@ -17,7 +17,7 @@ package final class ConnectionAdmission: Sendable {
         var channels: [ID: any Channel] = [:]
         /// Numbers the steps of all connections: one that has just made a step is shed last.
         var steps: Int64 = 0
-        /// The highest count since ``takeHighest()``.
+        /// The highest count since ``popHighest()``.
         var highest = 0
         var publishers = 0
         /// Hosts whose pushes were accepted, the newest in `known`, those before them in `older`.
@@ -148,7 +148,7 @@ package final class ConnectionAdmission: Sendable {
     package var current: (connections: Int, publishers: Int) { self.state.withLock { ($0.table.count, $0.publishers) } }
 
     /// The most connections at a time since the last call: a burst may be over before anybody looks.
-    package func takeHighest() -> Int {
+    package func popHighest() -> Int {
         self.state.withLock { state in
             defer { state.highest = state.table.count }
             return state.highest

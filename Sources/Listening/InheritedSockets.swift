@@ -100,7 +100,7 @@ package struct InheritedSockets: Sendable {
 
     /// Removes and returns the socket that listens at the setting's address; for port 0, the one that was opened for the same scheme. Blocks to
     /// resolve a name.
-    mutating func take(_ scheme: String, _ setting: HostPort) -> Socket? {
+    mutating func remove(_ scheme: String, _ setting: HostPort) -> Socket? {
         guard !self.sockets.isEmpty, let wanted = try? SocketAddress.makeAddressResolvingHost(setting.host, port: setting.port) else {
             return nil
         }
@@ -112,7 +112,7 @@ package struct InheritedSockets: Sendable {
     }
 
     /// Removes and returns the sockets that would prevent a new one from binding this port.
-    mutating func takeOthers(of port: Int) -> [Socket] {
+    mutating func removeOthers(of port: Int) -> [Socket] {
         let others = self.sockets.filter { port != 0 && $0.address.port == port }
         self.sockets.removeAll { others.contains($0) }
         return others

@@ -29,8 +29,8 @@ package final class ListeningSockets: Sendable {
     package func listen(_ scheme: String, on address: HostPort, _ bootstrap: ServerBootstrap) async throws -> any Channel {
         let bootstrap = bootstrap.serverChannelOption(.backlog, value: Self.backlog)
         let (given, others) = self.state.withLock { state in
-            let given = state.inherited.take(scheme, address)
-            return (given, given == nil ? state.inherited.takeOthers(of: address.port) : [])
+            let given = state.inherited.remove(scheme, address)
+            return (given, given == nil ? state.inherited.removeOthers(of: address.port) : [])
         }
         self.close(others)
         let channel: any Channel

@@ -20,7 +20,7 @@ package enum ProcessStart {
     }
 
     /// Returns the inherited sockets on the first call, none afterwards.
-    package static func takeSockets() -> InheritedSockets {
+    package static func inheritSockets() -> InheritedSockets {
         self.sockets.withLock { sockets in
             defer { sockets = .none }
             return sockets

@@ -19,17 +19,17 @@ package struct AV1Configuration: Sendable, Equatable {
 
     package init(_ record: ByteBuffer) throws(MediaError) {
         var bytes = record
-        let marker = try bytes.take(UInt8.self, "av1C version")
+        let marker = try bytes.readField(UInt8.self, "av1C version")
         guard marker == 0x81 else { throw .invalid(field: "av1C marker and version", found: Int(marker), expected: "129") }
-        let profile = try bytes.take(UInt8.self, "av1C profile and level")
+        let profile = try bytes.readField(UInt8.self, "av1C profile and level")
         self.profile = profile >> 5
         self.level = profile & 0x1F
-        _ = try bytes.take(UInt16.self, "av1C pixel format")
+        _ = try bytes.readField(UInt16.self, "av1C pixel format")
         var count = 0
         while bytes.readableBytes > 0, self.sequenceHeader == nil {
             count &+= 1
             guard count <= Self.maxOBUs else { throw .overLimit(field: "OBUs before the sequence header", found: count, max: Self.maxOBUs) }
-            let (type, body) = try bytes.takeOBU()
+            let (type, body) = try bytes.readOBU()
             if type == 1 { self.sequenceHeader = try AV1SequenceHeader(body) }
         }
     }
@@ -37,12 +37,12 @@ package struct AV1Configuration: Sendable, Equatable {
 
 extension ByteBuffer {
     /// Reads one open bitstream unit: its type, and its body as a slice (AV1 §5.3.1, §5.3.2).
-    fileprivate mutating func takeOBU() throws(MediaError) -> (type: UInt8, body: ByteBuffer) {
-        let header = try self.take(UInt8.self, "OBU header")
+    fileprivate mutating func readOBU() throws(MediaError) -> (type: UInt8, body: ByteBuffer) {
+        let header = try self.readField(UInt8.self, "OBU header")
         guard header & 0x80 == 0 else { throw .invalid(field: "OBU forbidden bit", found: 1, expected: "0") }
-        if header & 0x04 != 0 { _ = try self.take(UInt8.self, "OBU extension header") }
+        if header & 0x04 != 0 { _ = try self.readField(UInt8.self, "OBU extension header") }
         // Without a size the unit extends to the end.
-        let size = header & 0x02 != 0 ? try self.takeLEB128("OBU size") : self.readableBytes
+        let size = header & 0x02 != 0 ? try self.readLEB128("OBU size") : self.readableBytes
         guard let body = self.readSlice(length: size) else {
             throw .truncated(field: "OBU", needed: size, available: self.readableBytes)
         }
@@ -50,10 +50,10 @@ extension ByteBuffer {
     }
 
     /// Reads leb128() (AV1 §4.10.5): at most 8 bytes, at most 2³²−1.
-    private mutating func takeLEB128(_ field: String) throws(MediaError) -> Int {
+    private mutating func readLEB128(_ field: String) throws(MediaError) -> Int {
         var value: UInt64 = 0
         for index in 0..<8 {
-            let byte = try self.take(UInt8.self, field)
+            let byte = try self.readField(UInt8.self, field)
             value |= UInt64(byte & 0x7F) << UInt64(index &* 7)
             if byte & 0x80 == 0 {
                 guard value <= UInt64(UInt32.max) else { break }

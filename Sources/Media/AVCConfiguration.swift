@@ -20,29 +20,29 @@ package struct AVCConfiguration: Sendable, Equatable {
 
     package init(_ record: ByteBuffer) throws(MediaError) {
         var bytes = record
-        let version = try bytes.take(UInt8.self, "avcC version")
+        let version = try bytes.readField(UInt8.self, "avcC version")
         guard version == 1 else { throw .invalid(field: "avcC version", found: Int(version), expected: "1") }
-        self.profile = try bytes.take(UInt8.self, "avcC profile")
-        self.compatibility = try bytes.take(UInt8.self, "avcC compatibility")
-        self.level = try bytes.take(UInt8.self, "avcC level")
-        self.nalLengthSize = Int(try bytes.take(UInt8.self, "avcC length size") & 3) &+ 1
+        self.profile = try bytes.readField(UInt8.self, "avcC profile")
+        self.compatibility = try bytes.readField(UInt8.self, "avcC compatibility")
+        self.level = try bytes.readField(UInt8.self, "avcC level")
+        self.nalLengthSize = Int(try bytes.readField(UInt8.self, "avcC length size") & 3) &+ 1
         guard self.nalLengthSize != 3 else { throw .invalid(field: "avcC length size", found: 3, expected: "1, 2 or 4") }
-        self.sequenceParameterSets = try bytes.takeParameterSets(Int(try bytes.take(UInt8.self, "avcC SPS count") & 0x1F), "SPS")
-        self.pictureParameterSets = try bytes.takeParameterSets(Int(try bytes.take(UInt8.self, "avcC PPS count")), "PPS")
+        self.sequenceParameterSets = try bytes.readParameterSets(Int(try bytes.readField(UInt8.self, "avcC SPS count") & 0x1F), "SPS")
+        self.pictureParameterSets = try bytes.readParameterSets(Int(try bytes.readField(UInt8.self, "avcC PPS count")), "PPS")
     }
 }
 
 extension ByteBuffer {
     /// Reads `count` units, each after its UI16 size.
-    mutating func takeParameterSets(_ count: Int, _ name: String) throws(MediaError) -> [ByteBuffer] {
+    mutating func readParameterSets(_ count: Int, _ name: String) throws(MediaError) -> [ByteBuffer] {
         var sets: [ByteBuffer] = []
-        for _ in 0..<count { sets.append(try self.takeSized(name)) }
+        for _ in 0..<count { sets.append(try self.readSized(name)) }
         return sets
     }
 
     /// Reads one unit after its UI16 size, as a slice.
-    mutating func takeSized(_ name: String) throws(MediaError) -> ByteBuffer {
-        let size = Int(try self.take(UInt16.self, "\(name) size"))
+    mutating func readSized(_ name: String) throws(MediaError) -> ByteBuffer {
+        let size = Int(try self.readField(UInt16.self, "\(name) size"))
         guard let unit = self.readSlice(length: size) else {
             throw .truncated(field: name, needed: size, available: self.readableBytes)
         }

@@ -32,7 +32,7 @@ extension TagInfo {
         bytes.moveReaderIndex(forwardBy: 1)
         var tag = TagInfo(codec: .audio(codec))
         if codec == .aac {
-            switch try bytes.take(UInt8.self, "AAC packet type") {
+            switch try bytes.readField(UInt8.self, "AAC packet type") {
             case AudioPacketType.sequenceStart: tag.flags = .sequenceHeader
             case AudioPacketType.codedFrames: tag.flags = bytes.readableBytes > 0 ? .coded : []
             default: break

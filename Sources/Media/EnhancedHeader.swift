@@ -51,12 +51,12 @@ struct EnhancedHeader {
     /// Reads the header of `payload`, which must be enhanced and not empty.
     init(_ payload: ByteBuffer, media: Media) throws(MediaError) {
         var bytes = payload
-        self.packetType = try bytes.take(UInt8.self, "enhanced tag header") & 0x0F
+        self.packetType = try bytes.readField(UInt8.self, "enhanced tag header") & 0x0F
         try self.readModEx(from: &bytes)
         switch media {
         // "if videoPacketType != Metadata && videoFrameType == Command: videoCommand = UI8 … no payload"
         case .video(isCommandFrame: true) where self.packetType != VideoPacketType.metadata:
-            _ = try bytes.take(UInt8.self, "video command")
+            _ = try bytes.readField(UInt8.self, "video command")
             self.isCommand = true
         default:
             try self.readCodec(from: &bytes, media: media)
@@ -69,15 +69,15 @@ struct EnhancedHeader {
         while self.packetType == Self.modExPacketType {
             count &+= 1
             guard count <= Self.maxModEx else { throw .overLimit(field: "ModEx packets", found: count, max: Self.maxModEx) }
-            var size = Int(try bytes.take(UInt8.self, "ModEx size")) &+ 1
-            if size == 256 { size = Int(try bytes.take(UInt16.self, "ModEx size (16 bits)")) &+ 1 }
+            var size = Int(try bytes.readField(UInt8.self, "ModEx size")) &+ 1
+            if size == 256 { size = Int(try bytes.readField(UInt16.self, "ModEx size (16 bits)")) &+ 1 }
             guard bytes.readableBytes > size else {
                 throw .truncated(field: "ModEx data and next packet type", needed: size &+ 1, available: bytes.readableBytes)
             }
             // "modExData MUST be at least 3 bytes, storing values up to 999,999 ns."
             let value = size >= 3 ? bytes.uint24(at: bytes.readerIndex) : nil
             bytes.moveReaderIndex(forwardBy: size)
-            let types = try bytes.take(UInt8.self, "ModEx type")
+            let types = try bytes.readField(UInt8.self, "ModEx type")
             self.packetType = types & 0x0F
             if types >> 4 == 0 {
                 guard let value else { throw .truncated(field: "TimestampOffsetNano", needed: 3, available: size) }
@@ -91,7 +91,7 @@ struct EnhancedHeader {
 
     private mutating func readCodec(from bytes: inout ByteBuffer, media: Media) throws(MediaError) {
         if self.packetType == media.multitrackPacketType {
-            let types = try bytes.take(UInt8.self, "multitrack type")
+            let types = try bytes.readField(UInt8.self, "multitrack type")
             self.multitrackType = types >> 4
             self.packetType = types & 0x0F
             // "This fetch MUST not result in a VideoPacketType.Multitrack"
@@ -107,7 +107,7 @@ struct EnhancedHeader {
             self.isOpaque = true
             return
         }
-        if self.multitrackType != MultitrackType.manyTracksManyCodecs { self.fourCC = try bytes.takeFourCC() }
+        if self.multitrackType != MultitrackType.manyTracksManyCodecs { self.fourCC = try bytes.readFourCC() }
     }
 }
 
@@ -121,15 +121,15 @@ enum MultitrackType {
 extension ByteBuffer {
     /// Reads a big-endian integer; throws with the field's name if it is cut short.
     @inline(__always)
-    mutating func take<T: FixedWidthInteger>(_: T.Type, _ field: String) throws(MediaError) -> T {
+    mutating func readField<T: FixedWidthInteger>(_: T.Type, _ field: String) throws(MediaError) -> T {
         guard let value = self.readInteger(as: T.self) else {
             throw .truncated(field: field, needed: T.bitWidth / 8, available: self.readableBytes)
         }
         return value
     }
 
-    mutating func takeFourCC() throws(MediaError) -> FourCC {
-        FourCC(rawValue: try self.take(UInt32.self, "FourCC"))
+    mutating func readFourCC() throws(MediaError) -> FourCC {
+        FourCC(rawValue: try self.readField(UInt32.self, "FourCC"))
     }
 
     /// Returns the big-endian UI24 at a readable index, without moving the reader.
@@ -142,7 +142,7 @@ extension ByteBuffer {
         return UInt32(high) << 16 | UInt32(low)
     }
 
-    mutating func takeUInt24(_ field: String) throws(MediaError) -> UInt32 {
+    mutating func readUInt24(_ field: String) throws(MediaError) -> UInt32 {
         guard let value = self.uint24(at: self.readerIndex) else {
             throw .truncated(field: field, needed: 3, available: self.readableBytes)
         }
@@ -151,7 +151,7 @@ extension ByteBuffer {
     }
 
     /// Reads a big-endian SI24: FLV's composition time, in milliseconds.
-    mutating func takeInt24(_ field: String) throws(MediaError) -> Int32 {
-        Int32(bitPattern: try self.takeUInt24(field) << 8) >> 8
+    mutating func readInt24(_ field: String) throws(MediaError) -> Int32 {
+        Int32(bitPattern: try self.readUInt24(field) << 8) >> 8
     }
 }

@@ -28,29 +28,29 @@ package struct HEVCConfiguration: Sendable, Equatable {
 
     package init(_ record: ByteBuffer) throws(MediaError) {
         var bytes = record
-        let version = try bytes.take(UInt8.self, "hvcC version")
+        let version = try bytes.readField(UInt8.self, "hvcC version")
         // 0 is the draft's value; FFmpeg reads it too (hevc_parse.c: "Temporarily, we support configurationVersion==0").
         guard version <= 1 else { throw .invalid(field: "hvcC version", found: Int(version), expected: "1") }
-        let profile = try bytes.take(UInt8.self, "hvcC profile")
+        let profile = try bytes.readField(UInt8.self, "hvcC profile")
         self.profile = profile & 0x1F
         self.isHighTier = profile & 0x20 != 0
-        _ = try bytes.take(UInt32.self, "hvcC compatibility flags")
-        _ = try bytes.take(UInt32.self, "hvcC constraint flags")
-        _ = try bytes.take(UInt16.self, "hvcC constraint flags")
-        self.level = try bytes.take(UInt8.self, "hvcC level")
-        _ = try bytes.take(UInt32.self, "hvcC segmentation, parallelism and chroma format")
-        _ = try bytes.take(UInt16.self, "hvcC bit depths")
-        let rate = try bytes.take(UInt16.self, "hvcC average frame rate")
+        _ = try bytes.readField(UInt32.self, "hvcC compatibility flags")
+        _ = try bytes.readField(UInt32.self, "hvcC constraint flags")
+        _ = try bytes.readField(UInt16.self, "hvcC constraint flags")
+        self.level = try bytes.readField(UInt8.self, "hvcC level")
+        _ = try bytes.readField(UInt32.self, "hvcC segmentation, parallelism and chroma format")
+        _ = try bytes.readField(UInt16.self, "hvcC bit depths")
+        let rate = try bytes.readField(UInt16.self, "hvcC average frame rate")
         self.averageFrameRate = VideoFormat.frameRate(timeScale: Double(rate), ticksPerFrame: 256)
-        self.nalLengthSize = Int(try bytes.take(UInt8.self, "hvcC length size") & 3) &+ 1
+        self.nalLengthSize = Int(try bytes.readField(UInt8.self, "hvcC length size") & 3) &+ 1
         guard self.nalLengthSize != 3 else { throw .invalid(field: "hvcC length size", found: 3, expected: "1, 2 or 4") }
         var units = 0
-        for _ in 0..<(try bytes.take(UInt8.self, "hvcC array count")) {
-            let type = try bytes.take(UInt8.self, "hvcC NAL type") & 0x3F
-            let count = Int(try bytes.take(UInt16.self, "hvcC NAL count"))
+        for _ in 0..<(try bytes.readField(UInt8.self, "hvcC array count")) {
+            let type = try bytes.readField(UInt8.self, "hvcC NAL type") & 0x3F
+            let count = Int(try bytes.readField(UInt16.self, "hvcC NAL count"))
             units &+= count
             guard units <= Self.maxUnits else { throw .overLimit(field: "hvcC NAL units", found: units, max: Self.maxUnits) }
-            let nals = try bytes.takeParameterSets(count, "hvcC NAL unit")
+            let nals = try bytes.readParameterSets(count, "hvcC NAL unit")
             switch type {
             case 32: self.videoParameterSets += nals
             case 33: self.sequenceParameterSets += nals

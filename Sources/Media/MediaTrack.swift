@@ -80,16 +80,16 @@ package struct TrackIterator: Sendable {
             size = self.bytes.readableBytes
             self.isDone = true
         case MultitrackType.oneTrack?:
-            track.id = try self.bytes.take(UInt8.self, "track id")
+            track.id = try self.bytes.readField(UInt8.self, "track id")
             size = self.bytes.readableBytes
             self.isDone = true
         case MultitrackType.manyTracks?, MultitrackType.manyTracksManyCodecs?:
             guard self.count < Self.maxTracks else {
                 throw .overLimit(field: "tracks", found: self.count &+ 1, max: Self.maxTracks)
             }
-            if self.multitrackType == MultitrackType.manyTracksManyCodecs { track.fourCC = try self.bytes.takeFourCC() }
-            track.id = try self.bytes.take(UInt8.self, "track id")
-            size = Int(try self.bytes.takeUInt24("size of track"))
+            if self.multitrackType == MultitrackType.manyTracksManyCodecs { track.fourCC = try self.bytes.readFourCC() }
+            track.id = try self.bytes.readField(UInt8.self, "track id")
+            size = Int(try self.bytes.readUInt24("size of track"))
         default:
             return nil  // isOpaque
         }

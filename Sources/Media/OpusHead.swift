@@ -16,17 +16,17 @@ package struct OpusHead: Sendable, Equatable {
 
     package init(_ header: ByteBuffer) throws(MediaError) {
         var bytes = header
-        let magic = try bytes.take(UInt64.self, "OpusHead magic")
+        let magic = try bytes.readField(UInt64.self, "OpusHead magic")
         guard magic == 0x4F70_7573_4865_6164 else { throw .mismatch(expected: "OpusHead", found: "0x" + String(magic, radix: 16)) }
-        let version = try bytes.take(UInt8.self, "OpusHead version")
+        let version = try bytes.readField(UInt8.self, "OpusHead version")
         // "Implementations SHOULD treat streams where the upper four bits of the version number match … as backwards compatible"
         guard version & 0xF0 == 0 else { throw .invalid(field: "OpusHead version", found: Int(version), expected: "0…15") }
-        self.channels = Int(try bytes.take(UInt8.self, "OpusHead channel count"))
+        self.channels = Int(try bytes.readField(UInt8.self, "OpusHead channel count"))
         guard self.channels > 0 else { throw .invalid(field: "OpusHead channel count", found: 0, expected: "1…255") }
-        self.preSkip = Int(try bytes.take(UInt16.self, "OpusHead pre-skip").byteSwapped)
-        self.inputSampleRate = Int(try bytes.take(UInt32.self, "OpusHead input sample rate").byteSwapped)
-        _ = try bytes.take(UInt16.self, "OpusHead output gain")
-        self.mappingFamily = try bytes.take(UInt8.self, "OpusHead mapping family")
+        self.preSkip = Int(try bytes.readField(UInt16.self, "OpusHead pre-skip").byteSwapped)
+        self.inputSampleRate = Int(try bytes.readField(UInt32.self, "OpusHead input sample rate").byteSwapped)
+        _ = try bytes.readField(UInt16.self, "OpusHead output gain")
+        self.mappingFamily = try bytes.readField(UInt8.self, "OpusHead mapping family")
     }
 }
 

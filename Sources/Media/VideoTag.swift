@@ -39,17 +39,17 @@ extension TagInfo {
         bytes.moveReaderIndex(forwardBy: 1)
         var tag = TagInfo(codec: .video(codec))
         if frameType == FrameType.command {
-            _ = try bytes.take(UInt8.self, "video command")
+            _ = try bytes.readField(UInt8.self, "video command")
             tag.flags = .command
         } else if codec.hasCompositionTime || codec == .av1 {
             // AVC, and the ids 12 and 13, which use its layout.
-            switch try bytes.take(UInt8.self, "AVC packet type") {
+            switch try bytes.readField(UInt8.self, "AVC packet type") {
             case VideoPacketType.sequenceStart:
                 // "If AVCPacketType == 1: composition time offset, else 0": the three bytes are present in either case.
-                _ = try bytes.takeInt24("composition time")
+                _ = try bytes.readInt24("composition time")
                 tag.flags = .sequenceHeader
             case VideoPacketType.codedFrames:
-                tag.compositionTimeMs = try bytes.takeInt24("composition time")
+                tag.compositionTimeMs = try bytes.readInt24("composition time")
                 tag.flags = Self.codedFlags(frameType, bodyBytes: bytes.readableBytes)
             case VideoPacketType.sequenceEnd:
                 tag.flags = .endOfSequence
@@ -84,7 +84,7 @@ extension TagInfo {
             var bodyBytes = track.body.count
             if codec?.hasCompositionTime == true {
                 guard bodyBytes >= 3 else { throw .truncated(field: "composition time", needed: 3, available: bodyBytes) }
-                tag.compositionTimeMs = try bytes.takeInt24("composition time")
+                tag.compositionTimeMs = try bytes.readInt24("composition time")
                 tag.bodyOffset &+= 3
                 bodyBytes &-= 3
             }

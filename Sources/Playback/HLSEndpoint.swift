@@ -179,7 +179,7 @@ package struct HLSEndpoint: HTTPPart {
                 throw error
             }
         }
-        try self.takePlace(play)
+        try self.acquirePlace(play)
         let made = await services.streams.onHome(of: path) { home, _ -> Result<HLSSession, AdmissionRefusal> in
             guard let loop = services.streams.context(of: home.eventLoop) else { return .failure(Self.hasEnded(path)) }
             let begun: PlaySession
@@ -214,7 +214,7 @@ package struct HLSEndpoint: HTTPPart {
     }
 
     /// Takes a player's place, that of one that no longer asks if need be. Throws the answer if there is none.
-    private func takePlace(_ play: HTTPPlay) throws(APIError) {
+    private func acquirePlace(_ play: HTTPPlay) throws(APIError) {
         let services = self.services
         let host = HostKey.of(play.request.remote)
         let (refusal, shed) = services.connections.hls.enter(

@@ -80,12 +80,12 @@ package struct LiveEndpoint: HTTPTakeover {
         if head.method == .HEAD {
             try await services.checkIsLive(play)
             let answer = self.answer(type: try await self.type(of: path.address.path, format), access)
-            return .take(answer) { [HeadAnswerEnd()] }
+            return .accept(answer) { [HeadAnswerEnd()] }
         }
         let (isSecure, isMultiplexed) = (request.isSecure, request.isMultiplexed)
         if try await services.mustWait(play) {
             if isWebSocket {
-                return .take(WebSocketHandshake.response(to: head)) {
+                return .accept(WebSocketHandshake.response(to: head)) {
                     let socket = AwaitingSocket(play, services: services, isSecure: isSecure) { () async throws(APIError) in
                         try await services.waitForPublisher(play)
                         return try await self.viewer(play, format, request, isWebSocket: true).viewer
@@ -97,7 +97,7 @@ package struct LiveEndpoint: HTTPTakeover {
         }
         let (viewer, type) = try await self.viewer(play, format, request, isWebSocket: isWebSocket)
         let answer = isWebSocket ? WebSocketHandshake.response(to: head) : self.answer(type: type, access)
-        return .take(answer) { [LiveViewer(viewer, services: services, isSecure: isSecure, isMultiplexed: isMultiplexed)] }
+        return .accept(answer) { [LiveViewer(viewer, services: services, isSecure: isSecure, isMultiplexed: isMultiplexed)] }
     }
 
     /// Admits the viewer or listener. A listener's talk channel has begun by then; a viewer's stream may not have.

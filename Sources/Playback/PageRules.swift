@@ -64,7 +64,7 @@ package struct VerifiedCaller: Sendable, Equatable {
 /// A good credential must have been given to the page, so with one (``VerifiedCaller``) `http.allowOrigin` alone decides.
 package struct PageRules: Sendable {
     private let allowOrigin: String
-    private let takesAnyHost: Bool
+    private let acceptsAnyHost: Bool
     /// The server's own names and addresses, in lower case.
     private let hosts: Set<String>
     /// Origin of the public URL in the settings.
@@ -78,7 +78,7 @@ package struct PageRules: Sendable {
 
     package init(_ config: ServerConfig) {
         self.allowOrigin = config.http.allowOrigin.lowercased()
-        self.takesAnyHost = config.http.hosts.contains("any")
+        self.acceptsAnyHost = config.http.hosts.contains("any")
         self.ownOrigin = config.urls.http.flatMap(Self.origin)
         let urls = [config.urls.rtmp, config.urls.rtmps, config.urls.http].compactMap { $0.flatMap(Self.origin) }
         let listeners = [config.http.listen, config.httpsAddress].compactMap { $0?.host }
@@ -138,7 +138,7 @@ package struct PageRules: Sendable {
     /// Throws when the Host header has no name of this server.
     package func checkHost(_ request: PageRequest) throws(APIError) {
         // HTTP/1.0 needs no Host; browsers do not speak it.
-        guard !self.takesAnyHost, !request.hosts.isEmpty else { return }
+        guard !self.acceptsAnyHost, !request.hosts.isEmpty else { return }
         guard request.hosts.count == 1, let header = request.hosts.first, let host = PublicAddress.host(header).map({ $0.lowercased() }),
             self.isKnown(host, request.local)
         else {

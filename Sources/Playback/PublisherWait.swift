@@ -18,7 +18,7 @@ import Support
 /// ``AwaitingSocket``). All others get 404 at once, with a Retry-After.
 extension PlaybackServices {
     /// Milliseconds between two checks for the publisher.
-    private static let lookMs = 100
+    private static let pollMs = 100
     /// Extra wait in milliseconds for the second kind of media once one has arrived. An FLV file declares both at its beginning.
     private static let secondKindMs: Int64 = 500
     /// Retry-After of a 404, in seconds.
@@ -87,7 +87,7 @@ extension PlaybackServices {
                 break
             }
             // Cancelled because the player has gone.
-            do { try await Task.sleep(for: .milliseconds(Self.lookMs)) } catch { break }
+            do { try await Task.sleep(for: .milliseconds(Self.pollMs)) } catch { break }
         }
         if let refusal = self.admission.drainRefusal { throw self.refused(refusal, play.request.address, play.request.remote) }
         throw Self.nobodyPublishes(path)

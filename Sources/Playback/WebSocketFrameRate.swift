@@ -17,6 +17,6 @@ struct WebSocketFrameRate {
         let nowNs = UInt64(max(0, nowMs)) * 1_000_000
         var bucket = self.bucket ?? TokenBucket(rate: Double(Self.perSecond), burst: Double(Self.atOnce), nowNs: nowNs)
         defer { self.bucket = bucket }
-        return (0..<frames).allSatisfy { _ in bucket.take(nowNs: nowNs).isAllowed }
+        return (0..<frames).allSatisfy { _ in bucket.acquire(nowNs: nowNs).isAllowed }
     }
 }

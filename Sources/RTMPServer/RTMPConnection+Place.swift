@@ -9,7 +9,7 @@ extension RTMPConnection {
     func holdPlace(pushes: Bool) { self.services.connections.admission.holds(self.id, self.host, pushes: pushes) }
 
     /// Keeps the place for a play. Throws if plays have all the places that they may have.
-    func takePlayersPlace() throws(AdmissionRefusal) {
+    func acquirePlayersPlace() throws(AdmissionRefusal) {
         guard !self.services.connections.admission.play(self.id, self.host) else { return }
         throw AdmissionRefusal(
             reason: .tooManyConnections, message: "The server has too many players; its last places are for pushes (limits.connections).")

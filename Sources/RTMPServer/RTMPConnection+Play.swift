@@ -28,7 +28,7 @@ extension RTMPConnection {
         case .failure(let refusal):
             self.refusePlay(streamID, refusal.message, refusal.reason, address)
         case .success(let pass):
-            do throws(AdmissionRefusal) { try self.takePlayersPlace() } catch {
+            do throws(AdmissionRefusal) { try self.acquirePlayersPlace() } catch {
                 return self.refusePlay(streamID, error.message, error.reason, address)
             }
             // Decides at once if nobody else must be asked: a thousand joins must not be a thousand tasks.
@@ -96,10 +96,10 @@ extension RTMPConnection {
         self.noteRole("play", address, "Play started")
         self.traceState("admitted", "plays \(address.path)")
         self.session.acceptPlay(streamID, extra: self.way(of: address.path))
-        self.performRequests()
+        self.runRequests()
         let stream = session.stream
         let played = listening?.codec == .opus ? self.services.talk.registry(of: .opus).acquire(address.path, on: self.loop.relay) : stream
-        let tracks = request.track.flatMap { TrackChoice($0) } ?? (self.connect?.takesTracks == true ? .all : .standard)
+        let tracks = request.track.flatMap { TrackChoice($0) } ?? (self.connect?.acceptsTracks == true ? .all : .standard)
         let viewer = Viewer(stream: played, streamID: streamID, tracks: tracks, sink: self, nowMs: self.nowMs)
         self.plays.append(Play(viewer: viewer, session: session))
         // The answer is in the writer already, so the viewer's first media follows it.

@@ -117,7 +117,7 @@ extension RTMPConnection {
             self.noteRole("publish", address, room: publishing.admission.session.roomID, "Publish started")
             self.traceState("admitted", "publishes \(address.path)")
             self.session.acceptPublish(streamID)
-            self.performRequests()
+            self.runRequests()
         case .failure(let refusal):
             self.endPublish(streamID, clean: true, .refused)
             let (reason, what): (CloseReason, String) =
@@ -165,7 +165,7 @@ extension RTMPConnection {
             }
         if publishing.admission.session.endsAlone { return self.endRole(streamID, reason, what) }
         self.session.publishEnded(streamID, Status(reason.publishCode, level: .error, what))
-        self.performRequests()
+        self.runRequests()
         self.close(reason, detail: actor.map { "\(what) By \($0.name)." } ?? what)
     }
 
@@ -186,7 +186,7 @@ extension RTMPConnection {
     func adviseUplink(_ streamID: UInt32, bitsPerSecond: Int) {
         guard self.services.config.rtmp.adviseUplink, !self.isEnding else { return }
         self.session.adviseUplink(streamID, bitsPerSecond: bitsPerSecond)
-        self.performRequests()
+        self.runRequests()
         self.writer?.flush()
     }
 

@@ -65,7 +65,7 @@ extension RTMPConnection {
         if left == 0 { self.yieldTurn() }
         self.weighInput()
         self.session.bytesReceived(self.decoder.receivedBytes)
-        self.performRequests()
+        self.runRequests()
     }
 
     /// Ends a pending decision and reads the input that waited for it.
@@ -103,7 +103,7 @@ extension RTMPConnection {
             if let publishing = self.publishings.first(where: { $0.streamID == message.streamID && $0.token != nil })
                 ?? self.publishing(on: message.streamID)
             {
-                self.take(message.type == .audio ? .audio : .video, message.timestamp, message.payload, from: publishing)
+                self.receive(message.type == .audio ? .audio : .video, message.timestamp, message.payload, from: publishing)
             } else {
                 self.trace(message, .received)
                 try self.session.receive(message)
@@ -120,7 +120,7 @@ extension RTMPConnection {
             }
         case .dataAMF0, .dataAMF3:
             self.trace(message, .received)
-            if let bytes = self.decoder.takeDropped() {
+            if let bytes = self.decoder.popDropped() {
                 self.services.connections.counters.limits.hit(.dataMessage)
                 let limit = self.services.config.limits.dataMessageBytes
                 return self.skip("data of \(bytes) bytes; the limit is \(limit) (limits.dataMessage)")
@@ -128,12 +128,12 @@ extension RTMPConnection {
             var addressed = message
             if let publishing = self.publishing(on: message.streamID) { addressed.streamID = publishing.streamID }
             try self.session.receive(addressed)
-            self.performRequests()
+            self.runRequests()
         default:
             self.trace(message, .received)
             try self.session.receive(message)
-            if self.session.takeUnknownCommand(), !self.publishings.isEmpty { self.skip("a command that this server does not know") }
-            self.performRequests()
+            if self.session.consumeUnknownCommand(), !self.publishings.isEmpty { self.skip("a command that this server does not know") }
+            self.runRequests()
         }
     }
 
@@ -157,7 +157,7 @@ extension RTMPConnection {
 
     // MARK: Media
 
-    package func take(_ kind: Frame.Kind, _ timestamp: UInt32, _ payload: ByteBuffer, from publishing: Publishing) {
+    package func receive(_ kind: Frame.Kind, _ timestamp: UInt32, _ payload: ByteBuffer, from publishing: Publishing) {
         if self.batchFor !== publishing { self.publishBatch() }
         do throws(MediaError) {
             let frame = try Frame(kind: kind, timestamp: publishing.unwrapper.peek(timestamp), payload: payload)

@@ -13,7 +13,7 @@ import Trace
 /// Performs the session's requests. Publishing and playing are in files of their own.
 extension RTMPConnection {
     /// Drains the session's outputs, in order.
-    func performRequests() {
+    func runRequests() {
         while let output = self.session.nextOutput() {
             switch output {
             case .send(let message): self.send(message)
@@ -25,7 +25,7 @@ extension RTMPConnection {
             case .stop(let streamID): self.endPlay(streamID)
             case .data(let streamID, let timestamp, let payload):
                 if let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.token != nil }) {
-                    self.take(.data, timestamp, payload, from: publishing)
+                    self.receive(.data, timestamp, payload, from: publishing)
                 }
             case .clearData(let streamID):
                 if let publishing = self.publishings.first(where: { $0.streamID == streamID }), let token = publishing.token {
@@ -64,13 +64,13 @@ extension RTMPConnection {
         guard !request.app.prefix(while: { $0 != "?" }).isEmpty else {
             self.session.rejectConnect(
                 Status(StatusCode.connectInvalidApp, level: .error, "The app is empty; expected rtmp://host/app/name."))
-            self.performSends()
+            self.runSends()
             return self.close(.badName, detail: "connect with an empty app")
         }
         let limits = RTMP.Limits(self.services.config.limits)
         guard request.app.utf8.count <= limits.nameBytes + limits.queryBytes else {
             self.session.rejectConnect(Status(StatusCode.connectInvalidApp, level: .error, "The app is too long."))
-            self.performSends()
+            self.runSends()
             self.services.connections.counters.limits.hit(.streamName)
             return self.close(.badName, detail: "connect with an app of \(request.app.utf8.count) bytes")
         }
@@ -89,19 +89,19 @@ extension RTMPConnection {
         guard isAdmitted else {
             let what = JoinQueue.refusal
             self.session.rejectConnect(Status(StatusCode.connectRejected, level: .error, CloseReason.overloaded.explaining(what)))
-            self.performSends()
+            self.runSends()
             return self.close(
                 .overloaded,
                 detail: "the event loop is overloaded: connect was not accepted within \(JoinQueue.patienceMs) ms; see limits.lag")
         }
         self.placeMs = self.nowMs
         self.session.acceptConnect()
-        self.performRequests()
+        self.runRequests()
         self.decided()
     }
 
     /// Sends the session's last messages before a close, and drops its other requests.
-    func performSends() {
+    func runSends() {
         while let output = self.session.nextOutput() {
             if case .send(let message) = output { self.send(message) }
         }
@@ -145,7 +145,7 @@ extension RTMPConnection: ViewerSink {
         // Does not occur in RTMP's wire format.
         case .changed: break
         }
-        self.performRequests()
+        self.runRequests()
         self.writer?.flush()
     }
 
@@ -165,7 +165,7 @@ extension RTMPConnection: ViewerSink {
     package func shed(_ viewer: Viewer) {
         let status = Status(StatusCode.playFailed, level: .error, CloseReason.overloaded.explaining(JoinQueue.refusal))
         self.session.playEnded(viewer.streamID, status)
-        self.performRequests()
+        self.runRequests()
         self.close(.overloaded, detail: "the event loop has more viewers than it can serve")
     }
 

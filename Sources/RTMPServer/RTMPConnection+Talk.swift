@@ -41,8 +41,8 @@ extension RTMPConnection {
     func decideTalkPlay(_ streamID: UInt32, _ address: StreamAddress) {
         do throws(AdmissionRefusal) {
             let (name, request, pass) = try self.checkTalk(.play, address)
-            try self.takePlayersPlace()
-            let takesOpus = self.connect?.fourCCs.contains { $0 == "Opus" || $0 == "*" } == true
+            try self.acquirePlayersPlace()
+            let acceptsOpus = self.connect?.fourCCs.contains { $0 == "Opus" || $0 == "*" } == true
             self.input.isDeciding = true
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
             let role = RTMPRole(connection: connection, streamID: streamID)
@@ -51,7 +51,7 @@ extension RTMPConnection {
                 let refusal = await services.admission.memoryRefusal(request.address.path, isPublish: false)
                 let answer: Result<(pass: AdmissionPass, listening: any TalkListening), AdmissionRefusal> =
                     if let refusal { .failure(refusal) } else {
-                        await services.talk.admitListener(name, request, pass, codec: takesOpus ? .opus : .aac, role: role)
+                        await services.talk.admitListener(name, request, pass, codec: acceptsOpus ? .opus : .aac, role: role)
                     }
                 connection.eventLoop.execute { connection.value.listeningAdmitted(streamID, request, answer) }
             }
@@ -112,11 +112,11 @@ extension RTMPConnection {
     package func refused(_ reason: CloseReason, _ detail: String, _ address: StreamAddress) {
         let isTalk = TalkStreamName.isTalk(address)
         if isTalk || reason == .serverShutdown, !self.publishings.isEmpty || !self.plays.isEmpty {
-            self.performRequests()
+            self.runRequests()
             self.writer?.flush()
             return self.noteEnd(isTalk ? "Talk refused" : "Refused while draining", reason, detail)
         }
-        self.performSends()
+        self.runSends()
         self.close(reason, detail: detail)
     }
 
@@ -132,12 +132,12 @@ extension RTMPConnection {
         let isOnly = self.publishings.count + self.plays.count <= 1
         if self.publishings.contains(where: { $0.streamID == streamID }) {
             self.session.publishEnded(streamID, Status(reason.publishCode, level: .error, reason.explaining(what)))
-            self.performRequests()
+            self.runRequests()
             if !isOnly { self.endPublish(streamID, clean: true, .dropped) }
         } else if self.plays.contains(where: { $0.viewer.streamID == streamID }) {
             self.session.publisherLeft(streamID)
             self.session.playEnded(streamID, Status(StatusCode.playFailed, level: .error, reason.explaining(what)))
-            self.performRequests()
+            self.runRequests()
             if !isOnly { self.endPlay(streamID) }
         } else {
             return

@@ -288,7 +288,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
             self.receivedAtPing = self.bytesReceived
             guard !isPushing else { return }
             self.session.ping(UInt32(truncatingIfNeeded: nowMs))
-            self.performRequests()
+            self.runRequests()
             self.writer?.flush()
         }
     }
@@ -331,7 +331,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
 
     package func askToReconnect(to tcURL: String?) -> Bool {
         guard !self.isEnding, self.session.askToReconnect(to: tcURL) else { return false }
-        self.performRequests()
+        self.runRequests()
         self.writer?.flush()
         return true
     }
@@ -341,7 +341,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         let status = Status(StatusCode.connectAppShutdown, "The server is shutting down.")
         for publishing in self.publishings { self.session.publishEnded(publishing.streamID, status) }
         for play in self.plays { self.session.publisherLeft(play.viewer.streamID) }
-        self.performRequests()
+        self.runRequests()
         self.close(reason)
     }
 

@@ -314,7 +314,7 @@ package final class RelayLoop: @unchecked Sendable {
         for home in Array(self.homes.values) {
             var items: [StreamState.Item] = []
             let result = home.state.tick(nowMs: nowMs, items: &items)
-            self.perform(items, for: home)
+            self.apply(items, for: home)
             switch result {
             case .nothing: break
             case .publisherIdle(let token):
@@ -332,7 +332,7 @@ package final class RelayLoop: @unchecked Sendable {
         let samplesKernel = self.sweeps % 10 == 0
         for fanout in Array(self.fanouts.values) {
             fanout.lateness = self.lateness
-            waitMs = max(waitMs, fanout.takeLongestWaitMs())
+            waitMs = max(waitMs, fanout.popLongestWaitMs())
             fanout.sweepDetached()
             if self.dropIfUnused(fanout) { continue }
             // If all viewers are near live, only the kernel's queues can reveal a slow one.

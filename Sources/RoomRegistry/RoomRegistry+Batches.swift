@@ -6,7 +6,7 @@ import Synchronization
 extension RoomRegistry {
     /// Commits one batch. One whose commit got no answer goes first: nothing may be stored before its fate is known.
     func drain() {
-        let kept = self.lost.map(self.resolve) ?? self.commit(self.intake.take(self.isShared ? 1 : Self.batch))
+        let kept = self.lost.map(self.resolve) ?? self.commit(self.intake.pop(self.isShared ? 1 : Self.batch))
         if self.isStopping {
             self.giveUp(kept)
         } else if self.lost != nil || !kept.isEmpty {
@@ -28,7 +28,7 @@ extension RoomRegistry {
         for fact in facts { fact.fail(self.failure) }
         guard let lost = self.lost else { return }
         self.lost = nil
-        for operation in lost.batch + self.intake.take(.max) { operation.fail(self.failure) }
+        for operation in lost.batch + self.intake.pop(.max) { operation.fail(self.failure) }
     }
 
     /// A batch that ran, and may be in the store or not. Its calls wait until that is known.
@@ -93,7 +93,7 @@ extension RoomRegistry {
                     let turnBegan = turn ?? .now
                     turn = turnBegan
                     if self.isShared, next == batch.count, next < Self.sharedBatch, .now - turnBegan < self.batchTime {
-                        batch += self.intake.take(1)
+                        batch += self.intake.pop(1)
                     }
                 }
                 ran = .now
@@ -152,14 +152,14 @@ extension RoomRegistry {
     /// Carries out what a batch of this node has changed, behind what other nodes changed before it.
     func publish(_ done: WorkResults) {
         // One that was in doubt may come late.
-        guard let signal = done.signal, signal > self.lastSignal else { return self.carryOut(done) }
+        guard let signal = done.signal, signal > self.lastSignal else { return self.apply(done) }
         self.catchUp(before: signal)
         guard self.lastSignal == signal - 1 else { return self.unpublished.append(done) }
         self.lastSignal = signal
-        self.carryOut(done)
+        self.apply(done)
     }
 
-    func carryOut(_ done: WorkResults) {
+    func apply(_ done: WorkResults) {
         self.playTable.apply(done.playChanges)
         self.kickTable.forget(done.gone)
         self.kickTable.apply(done.kicks, now: self.clock.now())

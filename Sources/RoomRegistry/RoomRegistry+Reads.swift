@@ -107,7 +107,7 @@ extension RoomRegistry {
     /// The valid token with this secret.
     package nonisolated func token(secret: String) async throws(RegistryError) -> APIToken? {
         let hash = TokenSecret.hash(secret)
-        return try await self.store.look { try $0.token(hash: hash) }
+        return try await self.store.readSeparately { try $0.token(hash: hash) }
     }
 
     /// The valid token with this id.

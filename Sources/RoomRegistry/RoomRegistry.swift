@@ -109,18 +109,18 @@ package actor RoomRegistry {
     var unpublished: [WorkResults] = []
     var follower: Task<Void, Never>?
     /// When this node last knew all signals of the others, by the steady clock.
-    nonisolated let lookedAt = Atomic<Int64>(0)
+    nonisolated let polledAt = Atomic<Int64>(0)
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
     /// Opens or creates the store. Blocks: for start-up. Throws ``StoreError``.
     package init(_ location: StoreLocation, settings: Settings, clock: RoomClock = RoomClock()) throws {
         (self.store, self.lock) = try location.open(as: settings.isExclusive ? .server : .second)
-        let seat = self.store.seat
+        let membership = self.store.membership
         try self.store.readNow { store in
             // The mark is another node's, perhaps; the database's clock is everybody's.
-            if let offset = seat?.lease.clockMs { clock.follow(offsetMs: offset) }
-            clock.resume(from: seat == nil ? try store.clockMark() : nil, newestMs: try store.newestInstant())
+            if let offset = membership?.lease.clockMs { clock.follow(offsetMs: offset) }
+            clock.resume(from: membership == nil ? try store.clockMark() : nil, newestMs: try store.newestInstant())
         }
         self.liveSettings = Live(settings)
         self.intake = SubmissionQueue(settings.intake)
@@ -167,7 +167,7 @@ package actor RoomRegistry {
     package func start() throws {
         let now = self.clock.now()
         // Others may have come back from a failure of the store just now, and do this work.
-        let isFirst = self.store.seat.map { $0.lastLeftPush != nil } ?? true
+        let isFirst = self.store.membership.map { $0.lastLeftPush != nil } ?? true
         if !isFirst { self.absence.wait(from: self.clock.steadyMs) }
         do {
             let mark = self.clock.mark()
@@ -189,12 +189,12 @@ package actor RoomRegistry {
 
     /// Ends what the last run of this server left. Where several nodes share the store, the first of them ends what all have left.
     private func clearUpLastRun(_ now: Int64) throws {
-        let seat = self.store.seat
-        if let seat, seat.lastLeftPush == nil {
-            return try self.inBatches(now) { work, _ in try work.endPushes(ofLost: seat.number, limit: Self.batch) ? 0 : nil }
+        let membership = self.store.membership
+        if let membership, membership.lastLeftPush == nil {
+            return try self.inBatches(now) { work, _ in try work.endPushes(ofLost: membership.number, limit: Self.batch) ? 0 : nil }
         }
-        if let seat { try self.store.insistently { try self.store.transaction { try $0.adoptRows(by: seat.number) } } }
-        let last = seat?.lastLeftPush ?? .max
+        if let membership { try self.store.insistently { try self.store.transaction { try $0.adoptRows(by: membership.number) } } }
+        let last = membership?.lastLeftPush ?? .max
         try self.inBatches(now) { work, after in try work.endLeftPushes(after: after, upTo: last, limit: Self.batch) }
         try self.inBatches(now) { work, after in try work.restartRooms(after: after, limit: Self.batch) }
     }
@@ -244,7 +244,7 @@ package actor RoomRegistry {
 
     /// Runs a call in its turn and returns its result once on disk. Stores `keeping` in the same transaction. Calls `stored` with the result once on
     /// disk, on the registry's queue and in its order; it must not block. `isChange`: also stores the audit line of the current task's call.
-    nonisolated func perform<T: Sendable>(
+    nonisolated func call<T: Sendable>(
         keeping: KeptAnswer<T>? = nil, isChange: Bool = true, stored: @escaping @Sendable (T) -> Void = { _ in },
         _ body: @escaping @Sendable (RoomTransaction) throws -> T
     ) async throws(RegistryError) -> T {

@@ -16,8 +16,8 @@ struct WorkResults {
     var lastEvent: Int64? {
         for outcome in self.outcomes.reversed() {
             switch outcome {
-            case .event(let event), .heard(let event): return event.id
-            case .marked(let mark): return mark.id
+            case .event(let event), .eventElsewhere(let event): return event.id
+            case .eventMark(let mark): return mark.id
             default: continue
             }
         }
@@ -132,10 +132,10 @@ final class RoomTransaction {
     func step(_ input: RoomInput, on room: inout Room, by actor: Actor) throws -> Bool {
         let old = room
         let effects = try RoomRules.apply(input, to: &room, now: self.now)
-        return try self.carryOut(effects, from: old, on: &room, by: actor)
+        return try self.apply(effects, from: old, on: &room, by: actor)
     }
 
-    func carryOut(_ effects: [RoomEffect], from old: Room, on room: inout Room, by actor: Actor) throws -> Bool {
+    func apply(_ effects: [RoomEffect], from old: Room, on room: inout Room, by actor: Actor) throws -> Bool {
         for case .cut(_, let sequence?, let end, _) in effects {
             if let push = try self.store.push(sequence) { try self.end(push, end, in: &room, by: actor) }
         }
@@ -247,7 +247,7 @@ final class RoomTransaction {
         for target in self.settings.webhooks where self.settings.notifies(target, kind) {
             try self.store.addDelivery(of: event, orderingKey: orderingKey, to: target, now: self.now)
         }
-        for hook in try self.store.knownWebhooks() where hook.takes(event) && self.settings.notifies(hook.target, kind) {
+        for hook in try self.store.knownWebhooks() where hook.accepts(event) && self.settings.notifies(hook.target, kind) {
             try self.store.addDelivery(of: event, orderingKey: orderingKey, to: hook.target, now: self.now)
         }
         self.notify(.event(event))

@@ -72,7 +72,7 @@ final class SubmissionQueue: Sendable {
             let operation = make(clock.now())
             state.operations.append(operation)
             state.count(operation, 1)
-            surplus = self.takeSurplus(&state)
+            surplus = self.popSurplus(&state)
             defer { state.isScheduled = true }
             return .accepted(schedule: !state.isScheduled)
         }
@@ -81,7 +81,7 @@ final class SubmissionQueue: Sendable {
     }
 
     /// Removes and returns at most `limit` operations, oldest first. The drain stays scheduled. They count as taken until ``done()``.
-    func take(_ limit: Int) -> [Operation] {
+    func pop(_ limit: Int) -> [Operation] {
         self.state.withLock { state in
             let batch = Array(state.operations[state.head...].prefix(limit))
             state.head += batch.count
@@ -114,7 +114,7 @@ final class SubmissionQueue: Sendable {
             state.operations = facts + waiting.filter(\.kind.isFact)
             state.head = 0
             for fact in facts { state.count(fact, 1) }
-            surplus = self.takeSurplus(&state)
+            surplus = self.popSurplus(&state)
             return waiting.filter { !$0.kind.isFact }
         }
         self.drop(surplus)
@@ -132,7 +132,7 @@ final class SubmissionQueue: Sendable {
         }
     }
 
-    private func takeSurplus(_ state: inout State) -> [Operation] {
+    private func popSurplus(_ state: inout State) -> [Operation] {
         guard state.facts > self.limits.facts || state.factBytes > self.limits.factBytes else { return [] }
         // Drops down to seven eighths of an exceeded limit.
         let facts = state.facts > self.limits.facts ? self.limits.facts / 8 * 7 : self.limits.facts

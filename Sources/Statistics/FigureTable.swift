@@ -45,7 +45,7 @@ struct FigureTable: Sendable {
         }
 
         /// Returns the growth since the last sample.
-        mutating func take(_ present: Present, nowMs: Int64) -> Figures {
+        mutating func sample(_ present: Present, nowMs: Int64) -> Figures {
             self.count(present.viewers, nowMs: nowMs)
             // Never less than before: apparently missing bytes are in a session that is just ending.
             let bytesIn = max(self.reported.bytesIn, self.settled.bytesIn &+ present.bytesIn)
@@ -135,14 +135,14 @@ struct FigureTable: Sendable {
             guard var entry = self.entries[path] else { continue }
             let present = streams[path]
             if present != nil { entry.seenMs = nowMs }
-            let figures = entry.take(present ?? Present(), nowMs: nowMs)
+            let figures = entry.sample(present ?? Present(), nowMs: nowMs)
             sum.add(figures)
             if !figures.isNothing { rows.append((.stream(path), figures)) }
             let isGone = present == nil && nowMs - entry.seenMs >= Self.memoryMs && entry.isSettled
             self.entries[path] = isGone ? nil : entry
         }
         let viewers = streams.values.reduce(0) { $0 + $1.viewers }
-        let totals = self.everything.take(Present(viewers: viewers), nowMs: nowMs)
+        let totals = self.everything.sample(Present(viewers: viewers), nowMs: nowMs)
         // The total peak is not the sum of the streams' peaks, and a play may be of a stream that is not counted.
         sum.peak = totals.peak
         sum.plays = totals.plays
@@ -151,7 +151,8 @@ struct FigureTable: Sendable {
         sum.arrival = StreamHistory.Sum()
         if !sum.isNothing { rows.append((.everything, sum)) }
         for word in Set(connections.keys).union(self.connections.keys) {
-            let figures = self.connections[word, default: Entry(nowMs: nowMs)].take(Present(viewers: connections[word] ?? 0), nowMs: nowMs)
+            let figures = self.connections[word, default: Entry(nowMs: nowMs)].sample(
+                Present(viewers: connections[word] ?? 0), nowMs: nowMs)
             if !figures.isNothing { rows.append((.connections(word), figures)) }
         }
         return rows

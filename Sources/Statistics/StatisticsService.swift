@@ -45,8 +45,8 @@ package struct StatisticsService: Service {
         var connections: [String: Int] = [:]
         for loop in self.streams.allLoops {
             // A loop that is gone has no connections.
-            let looked = try? await loop.relay.eventLoop.submit { (loop.figures(), loop.relay.arrivals(withinMs: Self.intervalMs)) }.get()
-            guard let (figures, arrivals) = looked else { continue }
+            let measured = try? await loop.relay.eventLoop.submit { (loop.figures(), loop.relay.arrivals(withinMs: Self.intervalMs)) }.get()
+            guard let (figures, arrivals) = measured else { continue }
             for (path, arrival) in arrivals where !TalkStreamName.isTalk(path: path) { streams[path, default: .init()].arrival = arrival }
             for bytes in figures.streams.values where !TalkStreamName.isTalk(path: bytes.path) {
                 streams[bytes.path, default: .init()].bytesIn &+= bytes.received

@@ -15,7 +15,7 @@ package protocol RoomStore: AnyObject, Sendable {
     /// Reads committed data without blocking the caller.
     func read<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T
     /// The same, each statement by itself: without the waits that a transaction costs, and without its one view of the data.
-    func look<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T
+    func readSeparately<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T
     /// Reads committed data; blocks. For start-up and the command line.
     func readNow<T>(_ body: (StoreAccess) throws -> T) throws -> T
     /// Reads with the writer's connection, without a hop to a reader; blocks. For the registry's queue.
@@ -24,7 +24,7 @@ package protocol RoomStore: AnyObject, Sendable {
     func emptyLog() throws
 
     /// This server's membership among the nodes that share the store; nil if it has the store to itself.
-    var seat: Membership? { get }
+    var membership: Membership? { get }
     /// Takes the membership again after another node has ended this one's work. Throws while that is not possible; blocks.
     func rejoin() throws
 
@@ -39,10 +39,10 @@ package protocol RoomStore: AnyObject, Sendable {
 }
 
 extension RoomStore {
-    package var seat: Membership? { nil }
+    package var membership: Membership? { nil }
     package func rejoin() throws {}
     package func isDisplaced(by error: any Error) -> Bool { false }
-    package func look<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
+    package func readSeparately<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
         try await self.read(body)
     }
     package func insistently<T>(_ body: () throws -> T) throws -> T { try body() }

@@ -57,7 +57,7 @@ package enum FloorInput: Sendable, Equatable {
     case requested(ParticipantID, TalkRole)
     case released(ParticipantID)
     /// A packet of audio arrived.
-    case heard(ParticipantID)
+    case spoke(ParticipantID)
     /// A holder passes the floor to another, who does not wait for it.
     case handedOver(from: ParticipantID, to: ParticipantID, TalkRole)
     /// A moderator takes the floor from it, or its place in the queue.

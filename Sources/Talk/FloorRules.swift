@@ -49,7 +49,7 @@ package struct FloorRules: Sendable {
         self.nowMs = max(self.nowMs, TalkFormat.bounded(nowMs))
         self.events = []
         self.expire()
-        self.perform(input)
+        self.apply(input)
         self.grantTurns()
         defer { self.events = [] }
         return self.events
@@ -91,7 +91,7 @@ package struct FloorRules: Sendable {
     private mutating func expire() {
         for holder in self.holders {
             guard let end = self.end(of: holder), self.nowMs >= end.atMs else { continue }
-            self.take(holder.id, end.reason == .idle ? .released : .revoked, end.reason)
+            self.withdraw(holder.id, end.reason == .idle ? .released : .revoked, end.reason)
             if end.reason == .idle { self.publishers[holder.id]?.asksWithPacket = true }
         }
         self.grantTurns()
@@ -99,7 +99,7 @@ package struct FloorRules: Sendable {
 
     // MARK: Inputs
 
-    private mutating func perform(_ input: FloorInput) {
+    private mutating func apply(_ input: FloorInput) {
         switch input {
         case .published(let id, let role):
             guard self.publishers[id] != nil || self.publishers.count < Self.maxKnown else { return }
@@ -112,7 +112,7 @@ package struct FloorRules: Sendable {
         case .released(let id):
             self.publishers[id]?.asksWithPacket = false
             self.leave(id, .released, .asked)
-        case .heard(let id): self.heard(id)
+        case .spoke(let id): self.spoke(id)
         case .handedOver(let from, let to, let role): self.handOver(from, to, role)
         case .revoked(let id, let by):
             self.publishers[id]?.asksWithPacket = false
@@ -159,7 +159,7 @@ package struct FloorRules: Sendable {
         self.notify(.queued, id, .asked, position: index + 1)
     }
 
-    private mutating func heard(_ id: ParticipantID) {
+    private mutating func spoke(_ id: ParticipantID) {
         if let index = self.holders.firstIndex(where: { $0.id == id }) {
             self.holders[index].heardMs = max(self.holders[index].heardMs, self.nowMs)
         } else if let publisher = self.publishers[id], publisher.asksWithPacket {
@@ -171,7 +171,7 @@ package struct FloorRules: Sendable {
         guard self.holds(from) else { return self.notify(.denied, to, .notHolding, by: from) }
         guard !self.mutedOnes.contains(to) else { return self.notify(.denied, to, .muted, by: from) }
         guard !self.holds(to) else { return }
-        self.take(from, .released, .handedOver, by: to)
+        self.withdraw(from, .released, .handedOver, by: to)
         self.waiting.removeAll { $0.id == to }
         self.grant(to, role, .handedOver, by: from)
     }
@@ -185,7 +185,7 @@ package struct FloorRules: Sendable {
         }
         // The highest roles stay, and among equal roles the earliest holders.
         while self.holders.count > settings.capacity, let last = self.holders.min(by: { $0.isBelow($1) }) {
-            self.take(last.id, .revoked, before.mode != settings.mode ? .modeChanged : .limit)
+            self.withdraw(last.id, .revoked, before.mode != settings.mode ? .modeChanged : .limit)
             self.putBack(last)
         }
         while self.waiting.count > settings.maxQueue, let last = self.waiting.popLast() { self.notify(.withdrawn, last.id, .queueFull) }
@@ -194,7 +194,7 @@ package struct FloorRules: Sendable {
     private mutating func close() {
         for waiting in self.waiting { self.notify(.withdrawn, waiting.id, .closed) }
         self.waiting = []
-        for holder in self.holders { self.take(holder.id, .revoked, .closed) }
+        for holder in self.holders { self.withdraw(holder.id, .revoked, .closed) }
         self.publishers = [:]
         self.mutedOnes = []
     }
@@ -204,14 +204,14 @@ package struct FloorRules: Sendable {
     /// Ends the participant's hold, or removes it from the queue.
     private mutating func leave(_ id: ParticipantID, _ kind: FloorEvent.Kind, _ reason: FloorReason, by: ParticipantID? = nil) {
         if self.holds(id) {
-            self.take(id, kind, reason, by: by)
+            self.withdraw(id, kind, reason, by: by)
         } else if self.waiting.contains(where: { $0.id == id }) {
             self.waiting.removeAll { $0.id == id }
             self.notify(.withdrawn, id, reason, by: by)
         }
     }
 
-    private mutating func take(_ id: ParticipantID, _ kind: FloorEvent.Kind, _ reason: FloorReason, by: ParticipantID? = nil) {
+    private mutating func withdraw(_ id: ParticipantID, _ kind: FloorEvent.Kind, _ reason: FloorReason, by: ParticipantID? = nil) {
         guard let index = self.holders.firstIndex(where: { $0.id == id }) else { return }
         let holder = self.holders.remove(at: index)
         self.notify(kind, id, reason, by: by, heldMs: self.nowMs - holder.sinceMs)
@@ -236,7 +236,7 @@ package struct FloorRules: Sendable {
 
     private mutating func preempt(for id: ParticipantID, _ role: TalkRole) -> Bool {
         guard self.mayPreempt(role), let holder = self.holders.first(where: { $0.role < role }) else { return false }
-        self.take(holder.id, .revoked, .preempted, by: id)
+        self.withdraw(holder.id, .revoked, .preempted, by: id)
         self.grant(id, role, .preempted, by: holder.id)
         self.putBack(holder)
         return true

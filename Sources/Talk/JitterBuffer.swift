@@ -194,7 +194,7 @@ package struct JitterBuffer: Sendable {
             made = self.conceal(Self.block)
         }
         self.queue.forget(before: self.read)
-        return self.takeBlock(made: made, played: played)
+        return self.popBlock(made: made, played: played)
     }
 }
 
@@ -355,9 +355,9 @@ extension JitterBuffer {
         return audible
     }
 
-    private mutating func takeBlock(made: Int, played: Int) -> TalkBlock {
+    private mutating func popBlock(made: Int, played: Int) -> TalkBlock {
         self.tally.played += Int64(played)
-        let samples = self.line.takeBlock()
+        let samples = self.line.popBlock()
         self.peak = max(self.peak * Self.peakRelease, played > 0 ? Loudness.measure(samples).peak : 0)
         // Digital silence counts as silence, like a talker who sends nothing.
         if Loudness.isWithin(samples, 0) { return .silence }

@@ -1,6 +1,6 @@
 /// Mixes a tick of the talkers' blocks: of all talkers, and of all but one.
 ///
-/// One per room, a plain value. Within a tick call ``take(_:)``, then each wanted mix once: each has a limiter whose state carries over from tick to
+/// One per room, a plain value. Within a tick call ``beginTick(_:)``, then each wanted mix once: each has a limiter whose state carries over from tick to
 /// tick. The sum itself is not limited.
 ///
 /// A mix without one talker sums the others instead of subtracting one from the full sum. With the handful of talkers of a room that costs next to
@@ -54,7 +54,7 @@ package struct Mixer: Sendable {
 
     /// Starts a tick. Changes of gain, muting included, are ramped over the block so that they do not click. A talker missing from the
     /// inputs fades out in 5 ms.
-    package mutating func take(_ inputs: [Input]) {
+    package mutating func beginTick(_ inputs: [Input]) {
         var (gains, ends) = ([ParticipantID: Float](), [ParticipantID: Float]())
         self.voices.removeAll(keepingCapacity: true)
         for input in inputs where gains[input.id] == nil {

@@ -26,7 +26,7 @@ struct PlayedLine: Sendable {
     }
 
     /// Returns the finished tick, which becomes the past.
-    mutating func takeBlock() -> [Float] {
+    mutating func popBlock() -> [Float] {
         let block = Array(self.samples[Concealer.past...])
         self.samples.withUnsafeMutableBufferPointer { samples in
             guard let base = samples.baseAddress else { return }

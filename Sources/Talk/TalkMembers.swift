@@ -16,7 +16,7 @@ package enum TalkRefusal: Error, Sendable, Equatable, CustomStringConvertible {
     case talkersFull(max: Int)
     case listenersFull(max: Int)
     /// Somebody else publishes under this name.
-    case taken(ParticipantID)
+    case nameTaken(ParticipantID)
     /// `untilMs`: milliseconds of the caller's clock.
     case forbidden(ParticipantID, untilMs: Int64)
     /// Clients with the same credential push one another out, or publish too often.
@@ -26,7 +26,7 @@ package enum TalkRefusal: Error, Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .talkersFull(let max): "all \(max) talker places are taken"
         case .listenersFull(let max): "all \(max) listener places are taken"
-        case .taken(let id): "somebody else speaks as \(id)"
+        case .nameTaken(let id): "somebody else speaks as \(id)"
         case .forbidden(let id, _): "\(id) is forbidden to take part"
         case .flapping(let id): "\(id) is published too often, or by several clients in turn"
         }
@@ -126,7 +126,7 @@ package struct TalkMembers: Sendable {
             return TalkAdmission(session: session, replaces: nil)
         }
         // By bytes: `==` also takes other spellings of the same characters for equal.
-        guard talker.identity.utf8.elementsEqual(identity.utf8) else { throw .taken(id) }
+        guard talker.identity.utf8.elementsEqual(identity.utf8) else { throw .nameTaken(id) }
         guard talker.takeovers.count(where: { nowMs - $0 < Self.flappingMs }) < Self.maxTakeovers else { throw .flapping(id) }
         let session = self.newSession()
         self.speaking[id]?.sessions.append(session)

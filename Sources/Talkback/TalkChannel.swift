@@ -311,7 +311,7 @@ package final class TalkChannel: Sendable {
             state.isClosed = true
             state.held = []
             roles = state.talkers.values.compactMap(\.connected) + state.listeners.values.compactMap(\.role)
-            streams = state.outputs.takeAll()
+            streams = state.outputs.removeAll()
             return state.floor.apply(.closed, nowMs: Self.nowMs)
         }
         for stream in streams { stream.end() }
@@ -347,7 +347,7 @@ package final class TalkChannel: Sendable {
             let heard = report.heard.filter { state.talkers[$0] != nil }
             for id in heard + unheard where nowMs - (state.heardMs[id] ?? 0) >= Self.heardMs {
                 state.heardMs[id] = nowMs
-                events += state.floor.apply(.heard(id), nowMs: nowMs)
+                events += state.floor.apply(.spoke(id), nowMs: nowMs)
             }
             return events
         }
@@ -370,10 +370,10 @@ package final class TalkChannel: Sendable {
 
     /// Returns the mixes to end. Also opens missing mixes that have listeners: their names may have been taken before.
     private func chooseOutputs(_ state: inout TalkChannelState, _ nowMs: Int64) -> [DerivedStream] {
-        if self.rests(&state, nowMs) { return state.outputs.takeAll() }
+        if self.rests(&state, nowMs) { return state.outputs.removeAll() }
         let wanted = state.wanted
         for key in wanted where !state.isClosed { self.open(key, &state) }
-        return state.outputs.takeUnused(wanted, nowMs: nowMs)
+        return state.outputs.removeUnused(wanted, nowMs: nowMs)
     }
 
     /// The event about who speaks and how loud; nil if too soon or unchanged.

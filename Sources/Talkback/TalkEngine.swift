@@ -101,7 +101,7 @@ final class TalkEngine: @unchecked Sendable {
             self.report(voice.problem, of: talker.id)
             self.voices[talker.id] = voice
         }
-        self.mixer.take(inputs)
+        self.mixer.beginTick(inputs)
         self.publish(plan, tick: tick, &report)
         return report
     }

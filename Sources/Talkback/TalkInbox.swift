@@ -31,7 +31,7 @@ final class TalkInbox: StreamTap {
     /// Frames that wait.
     var count: Int { self.box.withLock { $0.items.count } }
 
-    func take(_ items: [TapItem]) {
+    func receive(_ items: [TapItem]) {
         let nowUs = self.nowUs()
         self.box.withLock { box in
             for item in items { box.items.append(Item(item: item, arrivalUs: nowUs)) }

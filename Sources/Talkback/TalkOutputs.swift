@@ -46,7 +46,7 @@ struct TalkOutputs {
     }
 
     /// Removes and returns streams unused for a while; the caller ends them.
-    mutating func takeUnused(_ wanted: Set<Key>, nowMs: Int64) -> [DerivedStream] {
+    mutating func removeUnused(_ wanted: Set<Key>, nowMs: Int64) -> [DerivedStream] {
         var unused: [DerivedStream] = []
         for (key, output) in Array(self.all) {
             guard !wanted.contains(key) else {
@@ -64,7 +64,7 @@ struct TalkOutputs {
     }
 
     /// Removes and returns all streams; the caller ends them.
-    mutating func takeAll() -> [DerivedStream] {
+    mutating func removeAll() -> [DerivedStream] {
         defer { self = TalkOutputs() }
         return self.all.values.compactMap { if case .open(let stream) = $0 { stream } else { nil } }
     }

@@ -49,7 +49,7 @@ package struct TalkVoice {
                     self.leaveOut(1, from: frame, item.arrivalUs)
                     continue
                 }
-                self.take(frame, arrivalUs: item.arrivalUs)
+                self.receive(frame, arrivalUs: item.arrivalUs)
             case .restarted, .ended: self.jitter.reset()
             }
         }
@@ -95,7 +95,7 @@ package struct TalkVoice {
         self.level = LevelMeter()
     }
 
-    private mutating func take(_ frame: Frame, arrivalUs: Int64) {
+    private mutating func receive(_ frame: Frame, arrivalUs: Int64) {
         self.note(frame)
         guard let sample = Sample(frame) else { return }
         guard let decoder = self.decoder else {

@@ -170,7 +170,7 @@ extension AdmissionRefusal {
                 switch refusal {
                 case .talkersFull: .tooManyPublishers
                 case .listenersFull: .tooManyViewers
-                case .taken: .nameTaken
+                case .nameTaken: .nameTaken
                 case .flapping: .flapping
                 case .forbidden: .forbidden
                 }

@@ -26,7 +26,7 @@ package final class SessionTrace {
     /// Nil if the store has no room.
     package init?(_ store: TraceStore, nowMs: Int64) {
         let rings = TraceRings(events: EventRing(capacity: EventRing.leastCapacity))
-        guard store.take(rings.bytes, for: .viewer) else { return nil }
+        guard store.reserve(rings.bytes, for: .viewer) else { return nil }
         self.store = store
         self.share = .viewer
         self.events = rings.events
@@ -79,7 +79,7 @@ package final class SessionTrace {
 
     private func growEvents() {
         let more = self.eventLimit - self.events.capacity
-        guard more > 0, self.store.take(more, for: self.share) else { return }
+        guard more > 0, self.store.reserve(more, for: self.share) else { return }
         self.events.grow(to: self.eventLimit)
         self.charged += more
     }
@@ -93,7 +93,7 @@ package final class SessionTrace {
         self.share = .publisher
         self.eventLimit = TraceStore.publisherEventBytes
         let records = self.store.headersOfPublisher
-        guard self.store.take(records * HeaderRecorder.recordBytes, for: .publisher) else { return }
+        guard self.store.reserve(records * HeaderRecorder.recordBytes, for: .publisher) else { return }
         self.charged += records * HeaderRecorder.recordBytes
         self.recorder = HeaderRecorder(capacity: records)
     }

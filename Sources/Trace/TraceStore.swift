@@ -88,7 +88,7 @@ package final class TraceStore: Sendable {
     }
 
     /// Reserves memory; false if there is none.
-    func take(_ bytes: Int, for share: TraceShare) -> Bool {
+    func reserve(_ bytes: Int, for share: TraceShare) -> Bool {
         self.state.withLock { state in
             guard share == .publisher || state.viewerBytes + bytes <= self.limit / 2, state.fits(bytes, self.limit) else {
                 state.refused += 1
@@ -108,7 +108,7 @@ package final class TraceStore: Sendable {
     func move(_ bytes: Int, from: TraceShare, to: TraceShare) -> Bool {
         guard from != to else { return true }
         self.give(bytes, of: from)
-        if self.take(bytes, for: to) { return true }
+        if self.reserve(bytes, for: to) { return true }
         // Cannot fail for long: the bytes were there a moment ago.
         self.state.withLock { if from == .viewer { $0.viewerBytes += bytes } else { $0.publisherBytes += bytes } }
         return false

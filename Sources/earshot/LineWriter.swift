@@ -99,7 +99,7 @@ final class LineWriter: Sendable {
     }
 
     /// Whether new lines are accepted rather than dropped.
-    var isTaking: Bool { self.state.withLock { !$0.isFull } }
+    var acceptsLines: Bool { self.state.withLock { !$0.isFull } }
 
     /// Waits until all lines are written. Gives up after `patience` without progress, or after `limit`. For the end of the process.
     func flush(patience: Duration = .milliseconds(200), limit: Duration = .seconds(2)) {
@@ -126,7 +126,7 @@ final class LineWriter: Sendable {
         while true {
             bytes.removeAll(keepingCapacity: bytes.capacity <= 64 << 10)
             ends.removeAll(keepingCapacity: true)
-            guard self.take(&bytes, &ends) else {
+            guard self.popLines(&bytes, &ends) else {
                 self.wake.wait()
                 continue
             }
@@ -155,7 +155,7 @@ final class LineWriter: Sendable {
     }
 
     /// Takes the waiting lines; returns false when there are none.
-    private func take(_ bytes: inout [UInt8], _ ends: inout [Int]) -> Bool {
+    private func popLines(_ bytes: inout [UInt8], _ ends: inout [Int]) -> Bool {
         self.state.withLock { state in
             if state.isFull, state.ends.isEmpty { self.reportDropped(&state) }
             guard !state.ends.isEmpty else {

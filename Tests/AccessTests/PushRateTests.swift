@@ -15,25 +15,25 @@ import Testing
     @Test func ofAnAddressAndOfACredential() {
         var table = RateTable(2, 1, burst: 3)
         // At once: 6 of the address, 3 of the credential.
-        for _ in 0..<3 { #expect(table.take("a", "x", nowNs: 0) == nil) }
-        #expect(table.take("a", "x", nowNs: 0) == 1)
-        for _ in 0..<3 { #expect(table.take("a", nil, nowNs: 0) == nil) }
-        #expect(table.take("a", "y", nowNs: 0) == 0.5)
-        #expect(table.take("b", "y", nowNs: 0) == nil)
+        for _ in 0..<3 { #expect(table.acquire("a", "x", nowNs: 0) == nil) }
+        #expect(table.acquire("a", "x", nowNs: 0) == 1)
+        for _ in 0..<3 { #expect(table.acquire("a", nil, nowNs: 0) == nil) }
+        #expect(table.acquire("a", "y", nowNs: 0) == 0.5)
+        #expect(table.acquire("b", "y", nowNs: 0) == nil)
         // A refusal uses up neither.
-        #expect(table.take("b", "x", nowNs: 0) == 1)
-        for _ in 0..<5 { #expect(table.take("b", nil, nowNs: 0) == nil) }
-        #expect(table.take("b", nil, nowNs: 0) == 0.5)
-        #expect(table.take("a", "x", nowNs: Self.second) == nil)
+        #expect(table.acquire("b", "x", nowNs: 0) == 1)
+        for _ in 0..<5 { #expect(table.acquire("b", nil, nowNs: 0) == nil) }
+        #expect(table.acquire("b", nil, nowNs: 0) == 0.5)
+        #expect(table.acquire("a", "x", nowNs: Self.second) == nil)
     }
 
     /// Memory is bounded, and a throttled address stays so while others fill the table.
     @Test func tablesAreBounded() {
         var table = RateTable(1, 1, burst: 1, most: 100)
-        #expect(table.take("busy", nil, nowNs: 0) == nil)
+        #expect(table.acquire("busy", nil, nowNs: 0) == nil)
         for index in 0..<5_000 {
-            #expect(table.take("a\(index)", "c\(index)", nowNs: 0) == nil)
-            #expect(table.take("busy", nil, nowNs: 0) == 1)
+            #expect(table.acquire("a\(index)", "c\(index)", nowNs: 0) == nil)
+            #expect(table.acquire("busy", nil, nowNs: 0) == 1)
             #expect(table.count <= 204)
         }
     }
@@ -53,7 +53,7 @@ import Testing
             for index in 0..<200 {
                 let (request, pass) = try device(index)
                 #expect(rates.refusal(of: request, pass, nowNs: round * Self.second) == nil)
-                if round == 0 { #expect(rates.takeRoom(request, pass, nowNs: 0) == nil) }
+                if round == 0 { #expect(rates.admitRoom(request, pass, nowNs: 0) == nil) }
             }
         }
         let (request, pass) = try device(1)

@@ -17,7 +17,7 @@ import Testing
         var boards: [String] { self.state.withLock { $0.boards } }
         func fail(_ isDown: Bool) { self.state.withLock { $0.isDown = isDown } }
 
-        func take(_ request: CannedServer.Request) -> CannedServer.Answer {
+        func answer(_ request: CannedServer.Request) -> CannedServer.Answer {
             self.state.withLock { state in
                 guard !state.isDown else { return .json(500, "no") }
                 let fields = request.body.split(separator: "&").map(String.init)
@@ -40,7 +40,7 @@ import Testing
 
     @Test func madeAndDestroyedThere() async throws {
         let standIn = StandIn()
-        try await CannedServer.run({ standIn.take($0) }) { _, url in
+        try await CannedServer.run({ standIn.answer($0) }) { _, url in
             try await PortlessServer.run({ config in
                 config.apps.classroomWhiteboard = "\(url)/"
                 config.outbound.allowPrivate = CIDR.loopback

@@ -17,7 +17,7 @@ import Testing
         private let codes = Mutex<[ConnectionID: [String]]>([:])
 
         func of(_ sender: ConnectionID) -> [String] { self.codes.withLock { $0[sender] ?? [] } }
-        func take(_ outcome: GatheringRunner.Outcome, of sender: ConnectionID) {
+        func receive(_ outcome: GatheringRunner.Outcome, of sender: ConnectionID) {
             self.codes.withLock { codes in
                 switch outcome {
                 case .success: codes[sender, default: []].append("ok")
@@ -47,7 +47,7 @@ import Testing
             let (ann, bob, cat) = (ConnectionID.remote(1), ConnectionID.remote(2), ConnectionID.remote(3))
             func say(_ sender: ConnectionID, _ name: String, bytes: Int) {
                 var command = GatheringRunner.Command(input: .command(from: name, to: nil, content: .null)) {
-                    answers.take($0, of: sender)
+                    answers.receive($0, of: sender)
                 }
                 (command.sender, command.bytes) = (sender, bytes)
                 #expect(runner.submit(command))
@@ -66,7 +66,7 @@ import Testing
             #expect(answers.of(cat).isEmpty, "it waits")
 
             let anOperator = ConnectionID.remote(4)
-            runner.submit(.init(input: .end(reason: "ended")) { answers.take($0, of: anOperator) }, isUrgent: true)
+            runner.submit(.init(input: .end(reason: "ended")) { answers.receive($0, of: anOperator) }, isUrgent: true)
             isHeld.withLock { $0 = false }
             try await eventually("an answer for everybody") { answers.of(ann).count == 600 && answers.of(cat).count == 1 }
             #expect(answers.of(anOperator) == ["ok"])

@@ -60,25 +60,25 @@ import Testing
     private func change(
         _ room: Classroom, _ effects: [Gathering.Effect], id: String = "class-m", kind: String = GatheringKinds.classroom,
         receipt: FollowUpReceipt? = nil
-    ) -> GatheringRunner.Performed {
+    ) -> GatheringRunner.AppliedChange {
         .init(id: id, kind: kind, former: room, effects: effects, receipt: receipt)
     }
 
     /// A thousand messages of a class may wait; calls that change its group always find room.
     @Test func theBound() async throws {
         let (bridge, (room, message)) = (try self.bridge(), try self.world())
-        bridge.performed(self.change(room, [message]))
+        bridge.applied(self.change(room, [message]))
         // The first is under way, and waits no more.
         try await eventually("the first call") { self.gate.paths.count == 1 }
-        bridge.performed(self.change(room, Array(repeating: message, count: 1_000)))
+        bridge.applied(self.change(room, Array(repeating: message, count: 1_000)))
         #expect(self.counters.current.rongCloudDropped == 0)
-        bridge.performed(self.change(room, Array(repeating: message, count: 7)))
+        bridge.applied(self.change(room, Array(repeating: message, count: 7)))
         #expect(self.counters.current.rongCloudDropped == 7)
         // Another class has a queue of its own.
-        bridge.performed(self.change(room, [message], id: "class-other"))
+        bridge.applied(self.change(room, [message], id: "class-other"))
         try await eventually("the other class's call") { self.gate.paths.count == 2 }
         let (member, receipt) = (try room.gathering.member("u1").orThrow(), FollowUpReceipt())
-        bridge.performed(self.change(room, [.left(member, .kicked)], receipt: receipt))
+        bridge.applied(self.change(room, [.left(member, .kicked)], receipt: receipt))
         #expect(receipt.isExpected && self.counters.current.rongCloudDropped == 7)
         self.gate.open()
         #expect(await self.lines.comes("Calls of RongCloud were given up", "calls=7", "class=class-m"))
@@ -86,7 +86,7 @@ import Testing
         #expect(self.gate.paths.count == 1_003 && self.gate.paths.last == "https://cloud.example/group/quit.json")
         #expect(self.lines.all.count == 1 && self.counters.current.rongCloudFailed == 0)
         // Nothing is left behind; the next call begins anew.
-        bridge.performed(self.change(room, [message]))
+        bridge.applied(self.change(room, [message]))
         try await eventually("one more") { self.gate.paths.count == 1_004 }
     }
 
@@ -97,7 +97,7 @@ import Testing
         for index in 0..<200 {
             let text = Gathering.Effect.send(
                 .notified(from: "u0", object: "SC:DRMsg", content: .integer(Int64(index)), atMs: 0), to: [.remote(2)])
-            bridge.performed(self.change(room, [text]))
+            bridge.applied(self.change(room, [text]))
         }
         try await eventually("all calls") { self.gate.bodies.count == 200 }
         #expect(self.gate.bodies.enumerated().allSatisfy { $1.contains("&content=\($0)&") })
@@ -105,7 +105,7 @@ import Testing
 
     @Test func otherKindsAndWaiting() async throws {
         let (bridge, (room, message)) = (try self.bridge(), try self.world())
-        bridge.performed(self.change(room, [message], kind: GatheringKinds.plain))
+        bridge.applied(self.change(room, [message], kind: GatheringKinds.plain))
         #expect(self.gate.paths.isEmpty)
         // Nothing to wait for.
         let none = await FollowUpReceipt().outcome(within: .seconds(60))

@@ -46,7 +46,7 @@ final class RongCloudStandIn: Sendable {
         _ body: @escaping @Sendable (RongCloudStandIn, PortlessServer) async throws -> Void
     ) async throws {
         let cloud = RongCloudStandIn()
-        try await CannedServer.run({ cloud.take($0) }) { _, url in
+        try await CannedServer.run({ cloud.answer($0) }) { _, url in
             let set: (inout ServerConfig) -> Void = { config in
                 config.apps.rongcloud.host = "\(url)/"
                 config.apps.rongcloud.appKey = Self.appKey
@@ -79,7 +79,7 @@ final class RongCloudStandIn: Sendable {
         ],
     ]
 
-    private func take(_ request: CannedServer.Request) -> CannedServer.Answer {
+    private func answer(_ request: CannedServer.Request) -> CannedServer.Answer {
         let fields = request.body.split(separator: "&").map { field in
             let parts = field.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
             return (name: parts[0], value: (parts.count > 1 ? parts[1].removingPercentEncoding : nil) ?? "")

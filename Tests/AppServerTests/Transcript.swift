@@ -65,7 +65,7 @@ actor Transcript {
         func isComplete() -> Bool { !expected.contains { heard[$0, default: []].count < $1.count } }
         while true {
             try await self.settle(step)
-            for index in self.listeners.indices { heard[self.listeners[index].name, default: []] += try self.take(index) }
+            for index in self.listeners.indices { heard[self.listeners[index].name, default: []] += try self.popMessages(index) }
             guard !isComplete(), ContinuousClock.now < deadline else { break }
             // So many pings would be a flood.
             try await Task.sleep(for: .milliseconds(20))
@@ -96,7 +96,7 @@ actor Transcript {
         }
     }
 
-    private func take(_ index: Int) throws -> [String] {
+    private func popMessages(_ index: Int) throws -> [String] {
         guard !self.listeners[index].hasEnded else { return [] }
         let messages = try self.listeners[index].socket.messages
         let new = messages.dropFirst(self.listeners[index].seen)

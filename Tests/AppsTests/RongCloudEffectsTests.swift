@@ -12,7 +12,7 @@ import Testing
         var number: UInt64 = 0
 
         mutating func join(_ id: String, isAudience: Bool = false) throws {
-            try self.perform(.join(id: id, name: id, isAudience: isAudience, disableCamera: false))
+            try self.run(.join(id: id, name: id, isAudience: isAudience, disableCamera: false))
         }
 
         mutating func connect(_ id: String, isRemote: Bool = true) throws {
@@ -23,7 +23,7 @@ import Testing
             }
         }
 
-        mutating func perform(_ input: Classroom.Input) throws {
+        mutating func run(_ input: Classroom.Input) throws {
             try self.apply { room throws(GatheringRefusal) in try room.apply(input, nowMs: 1) }
         }
 
@@ -80,9 +80,9 @@ import Testing
     /// Nobody quits a group that is dismissed.
     @Test func theLastOne() throws {
         var stage = try self.stage("a", "b")
-        try stage.perform(.leave(by: "b"))
+        try stage.run(.leave(by: "b"))
         #expect(stage.shown == ["b > all +0 SC:DisplayMsg", "/group/quit.json b m", "b > all +0 SC:RMCMsg"])
-        try stage.perform(.leave(by: "a"))
+        try stage.run(.leave(by: "a"))
         #expect(stage.shown == ["/group/dismiss.json a m"])
         // All at once, when their time is over.
         stage = try self.stage("a", "b", "c")
@@ -94,11 +94,11 @@ import Testing
         var stage = try self.stage("a", "b")
         try stage.join("c", isAudience: true)
         try stage.connect("c")
-        try stage.perform(.speechApply(by: "c", newID: "t"))
+        try stage.run(.speechApply(by: "c", newID: "t"))
         #expect(stage.shown == ["c > a +0 SC:RSMsg"])
-        try stage.perform(.speechApprove(by: "a", ticket: "t"))
+        try stage.run(.speechApprove(by: "a", ticket: "t"))
         #expect(stage.shown == ["a > c +0 SC:SRMsg", "a > all +1 SC:RCMsg"])
-        try stage.perform(.deviceControl(by: "a", userID: "b", device: .camera, isOn: true, newID: "d"))
+        try stage.run(.deviceControl(by: "a", userID: "b", device: .camera, isOn: true, newID: "d"))
         #expect(stage.shown == ["a > b +0 SC:CDNMsg"])
         // Both get the message that it is too late; its sender is the member that was asked.
         try stage.core(.tick, nowMs: 40_000)
@@ -116,12 +116,12 @@ import Testing
         var stage = try self.stage("a", "b", "c")
         try stage.core(.disconnect(.remote(3)))
         #expect(stage.shown.isEmpty)
-        try stage.perform(.deviceControl(by: "a", userID: "b", device: .camera, isOn: true, newID: "d"))
+        try stage.run(.deviceControl(by: "a", userID: "b", device: .camera, isOn: true, newID: "d"))
         #expect(stage.shown == ["a > b +0 SC:CDNMsg"])
-        try stage.perform(.deviceControl(by: "a", userID: "c", device: .camera, isOn: true, newID: "e"))
+        try stage.run(.deviceControl(by: "a", userID: "c", device: .camera, isOn: true, newID: "e"))
         #expect(stage.shown.isEmpty, "it would be heard later")
         // A member that acts while RongCloud calls it offline gets no message about that.
-        try stage.perform(.deviceSync(by: "c", device: .camera, isOn: false))
+        try stage.run(.deviceSync(by: "c", device: .camera, isOn: false))
         #expect(stage.shown == ["c > all +0 SC:DRMsg"])
     }
 
@@ -132,12 +132,12 @@ import Testing
             try stage.join(id)
             try stage.connect(id, isRemote: id == "c")
         }
-        try stage.perform(.deviceControl(by: "a", userID: "b", device: .camera, isOn: true, newID: "d"))
+        try stage.run(.deviceControl(by: "a", userID: "b", device: .camera, isOn: true, newID: "d"))
         #expect(stage.shown.isEmpty)
-        try stage.perform(.deviceSync(by: "a", device: .camera, isOn: false))
+        try stage.run(.deviceSync(by: "a", device: .camera, isOn: false))
         #expect(stage.shown == ["a > all +0 SC:DRMsg"])
         try stage.core(.disconnect(.remote(3)))
-        try stage.perform(.deviceSync(by: "a", device: .camera, isOn: true))
+        try stage.run(.deviceSync(by: "a", device: .camera, isOn: true))
         #expect(stage.shown.isEmpty, "nobody hears it there")
         #expect(!ConnectionID(7).isRemote && ConnectionID.remote(7).isRemote && ConnectionID.remote(7) != ConnectionID(7))
     }

@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test func takenIDsAreRefused() async throws {
+    @Test func idsInUseAreRefused() async throws {
         try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)

@@ -202,24 +202,24 @@ import Testing
     private let second: UInt64 = 1_000_000_000
 
     /// Takes one token at each of these times. Returns whether each was allowed.
-    private func takes(_ bucket: inout TokenBucket, at times: [UInt64]) -> [Bool] { times.map { bucket.take(nowNs: $0).isAllowed } }
+    private func acquire(_ bucket: inout TokenBucket, at times: [UInt64]) -> [Bool] { times.map { bucket.acquire(nowNs: $0).isAllowed } }
 
     @Test func aBucketLetsABurstThroughAndThenItsRate() {
         var bucket = TokenBucket(rate: 2, burst: 4, nowNs: 0)
-        #expect(self.takes(&bucket, at: [0, 0, 0, 0]) == [true, true, true, true])
-        let empty = bucket.take(nowNs: 0)
+        #expect(self.acquire(&bucket, at: [0, 0, 0, 0]) == [true, true, true, true])
+        let empty = bucket.acquire(nowNs: 0)
         #expect(empty == .init(isAllowed: false, remaining: 0, waitSeconds: 0.5, fullSeconds: 2))
-        #expect(self.takes(&bucket, at: [self.second / 2 - 1, self.second / 2, self.second / 2]) == [false, true, false])
+        #expect(self.acquire(&bucket, at: [self.second / 2 - 1, self.second / 2, self.second / 2]) == [false, true, false])
         // The bucket holds no more than its burst.
-        #expect(self.takes(&bucket, at: Array(repeating: 100 * self.second, count: 5)) == [true, true, true, true, false])
+        #expect(self.acquire(&bucket, at: Array(repeating: 100 * self.second, count: 5)) == [true, true, true, true, false])
         // A clock that goes back refills nothing.
-        #expect(self.takes(&bucket, at: [50 * self.second]) == [false])
+        #expect(self.acquire(&bucket, at: [50 * self.second]) == [false])
     }
 
     @Test func lookingTakesNothing() {
         var bucket = TokenBucket(rate: 1, burst: 1, nowNs: 0)
-        let looks = [bucket.look(nowNs: 0), bucket.look(nowNs: 0), bucket.take(nowNs: 0), bucket.look(nowNs: 0)]
-        #expect(looks.map(\.isAllowed) == [true, true, true, false])
+        let peeks = [bucket.peek(nowNs: 0), bucket.peek(nowNs: 0), bucket.acquire(nowNs: 0), bucket.peek(nowNs: 0)]
+        #expect(peeks.map(\.isAllowed) == [true, true, true, false])
         let isFull = [bucket.isFull(nowNs: 0), bucket.isFull(nowNs: self.second)]
         #expect(isFull == [false, true])
     }

@@ -34,15 +34,15 @@ import Testing
     /// One noisy address uses up its own share only; many share that of all.
     @Test func failuresArePaced() {
         var pace = FailurePace(nowNs: 0)
-        let own = (0..<200).count { _ in pace.take("192.0.2.1", nowNs: 0) }
+        let own = (0..<200).count { _ in pace.acquire("192.0.2.1", nowNs: 0) }
         #expect(own == 60)
-        let other = pace.take("192.0.2.2", nowNs: 0)
-        let later = (0..<2).map { _ in pace.take("192.0.2.1", nowNs: 1_000_000_000) }
+        let other = pace.acquire("192.0.2.2", nowNs: 0)
+        let later = (0..<2).map { _ in pace.acquire("192.0.2.1", nowNs: 1_000_000_000) }
         #expect(other && later == [true, false])
         var flood = FailurePace(nowNs: 0)
-        let all = (0..<5_000).count { flood.take("address \($0)", nowNs: 0) }
+        let all = (0..<5_000).count { flood.acquire("address \($0)", nowNs: 0) }
         #expect(all == 400)
-        let more = (0..<100).count { flood.take("later \($0)", nowNs: 1_000_000_000) }
+        let more = (0..<100).count { flood.acquire("later \($0)", nowNs: 1_000_000_000) }
         #expect(more == 20)
     }
 }

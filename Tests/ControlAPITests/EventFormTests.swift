@@ -332,11 +332,11 @@ private struct StoreWalk {
                 switch Int.random(in: 0..<10, using: &self.random) {
                 case 0: progress.held("forbidden", "the stream is forbidden")
                 case 1: progress.rests("no_viewer")
-                case 2: progress.heard(.stopped, error: error)
-                case 3: progress.heard(.failed(reason: "given up", permanent: true), error: error)
-                case 4: progress.heard(.waiting(untilMs: 0), error: error)
-                case 5, 6: progress.heard(.running, error: error)
-                default: progress.heard(.connecting, error: error)
+                case 2: progress.changed(.stopped, error: error)
+                case 3: progress.changed(.failed(reason: "given up", permanent: true), error: error)
+                case 4: progress.changed(.waiting(untilMs: 0), error: error)
+                case 5, 6: progress.changed(.running, error: error)
+                default: progress.changed(.connecting, error: error)
                 }
             guard let news else { continue }
             try self.work.linkChanged(
@@ -362,7 +362,7 @@ private struct StoreWalk {
                 case 3..<6: .requested(one, self.any(TalkRole.allCases))
                 case 6: .unpublished(one)
                 case 7: .released(one)
-                case 8: .heard(one)
+                case 8: .spoke(one)
                 case 9, 10: .handedOver(from: one, to: other, self.any(TalkRole.allCases))
                 case 11: .revoked(one, by: self.any([other, nil]))
                 case 12: self.any([.muted(one, by: nil), .unmuted(one), .unmuted(other)] as [FloorInput])

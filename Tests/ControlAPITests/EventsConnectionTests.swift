@@ -62,7 +62,7 @@ import Testing
         let connection = try await channel.testingEventLoop.executeInContext {
             let connection = EventsConnection(
                 EventsStart(frames: [WebSocketWriter.text("hello")], position: 0, room: nil, tokenID: token.id),
-                place: try hub.takePlace().orThrow(), hub: hub, sweepers: LoopSweepers(channel.testingEventLoop),
+                place: try hub.acquirePlace().orThrow(), hub: hub, sweepers: LoopSweepers(channel.testingEventLoop),
                 tokens: TokenWatch(rooms), clock: RoomClock(), events: StoredEvents(rooms: rooms, room: nil),
                 counters: Counters())
             return NIOLoopBound(connection, eventLoop: channel.testingEventLoop)
@@ -170,12 +170,12 @@ import Testing
 
     @Test func placesAreCounted() throws {
         let hub = EventHub()
-        var places = (0..<EventHub.subscriberLimit).compactMap { _ in hub.takePlace() }
+        var places = (0..<EventHub.subscriberLimit).compactMap { _ in hub.acquirePlace() }
         #expect(places.count == 1_000)
-        #expect(hub.takePlace() == nil)
+        #expect(hub.acquirePlace() == nil)
         places.removeLast()
         #expect(hub.subscribers == 999)
-        #expect(hub.takePlace() != nil)
+        #expect(hub.acquirePlace() != nil)
         places = []
         #expect(hub.subscribers == 0)
     }

@@ -20,7 +20,7 @@ import Testing
         let name: String
         /// Letters and marks of any language; otherwise ids of ASCII.
         let isOpen: Bool
-        let takes: @Sendable (String) -> Bool
+        let accepts: @Sendable (String) -> Bool
     }
 
     private static func door(_ name: String, isOpen: Bool = true, _ check: @escaping @Sendable (String) throws -> Void) -> Door {
@@ -104,7 +104,7 @@ import Testing
         for _ in 0..<400 {
             let text = random.text()
             let all = Set(random.spellings(of: text).map(\.exact))
-            let accepted = all.filter { door.takes($0.wrappedValue) }
+            let accepted = all.filter { door.accepts($0.wrappedValue) }
             taken += accepted.count
             #expect(accepted.count <= 1, "\(door.name): \(accepted.map { Array($0.wrappedValue.unicodeScalars) })")
         }
@@ -115,9 +115,9 @@ import Testing
     @Test(arguments: doors.indices) func `of two spellings the composed one is the name`(_ index: Int) {
         let door = Self.doors[index]
         for (refused, name) in [("cafe\u{301}", "caf\u{E9}"), ("\u{1112}\u{1161}\u{11AB}", "\u{D55C}"), ("\u{2126}", "\u{3A9}")] {
-            #expect(!door.takes(refused) && door.takes(name) == door.isOpen, "\(door.name): \(name)")
+            #expect(!door.accepts(refused) && door.accepts(name) == door.isOpen, "\(door.name): \(name)")
         }
-        #expect(door.takes("Kamera") && !door.takes("\u{212A}amera"), "\(door.name)")
+        #expect(door.accepts("Kamera") && !door.accepts("\u{212A}amera"), "\(door.name)")
     }
 
     /// The refusal says what is wrong and what to write, in the answer to a call.

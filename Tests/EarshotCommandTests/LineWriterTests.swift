@@ -73,7 +73,7 @@ import Testing
         #expect(await StallMeter.machine.passed(since: begun) < .seconds(20), "a stuck pipe does not hold the end up")
         async let read = pipe.lines { $0 == "end" }
         // The note is written as soon as there is room; later lines follow it.
-        try await eventually("the note") { writer.isTaking }
+        try await eventually("the note") { writer.acceptsLines }
         writer.write("end\n")
         let lines = await read
         // Each note stands in the place of its lines.

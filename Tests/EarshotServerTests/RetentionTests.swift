@@ -160,7 +160,7 @@ import Testing
 
     // MARK: - Pictures
 
-    private static func take(_ machine: Machine, _ number: Int, at ms: Int64, _ bounds: SnapshotBounds) async throws {
+    private static func add(_ machine: Machine, _ number: Int, at ms: Int64, _ bounds: SnapshotBounds) async throws {
         let files = SnapshotFiles(machine.parts.config)
         let file = "live/cam1/\(number).jpg"
         try files.folder.prepare(for: file)
@@ -190,21 +190,21 @@ import Testing
         }) { machine in
             let unbound = SnapshotBounds(perStream: 1_000, bytes: 0)
             for number in 0..<Self.count {
-                try await Self.take(machine, number, at: Self.startMs - 60_000 + Int64(number) * 1_000, unbound)
+                try await Self.add(machine, number, at: Self.startMs - 60_000 + Int64(number) * 1_000, unbound)
             }
             let pictures = Self.periodic(machine.parts)
-            await pictures.look(nowMs: 1)
+            await pictures.captureDue(nowMs: 1)
             #expect(try await Self.pictures(machine).count == Self.count, "none is old")
             try await machine.leap(7 * Self.dayMs)
             var left = Self.count
             for hour in 1...4 {
                 // The search for old pictures runs every 20 s.
-                for look in 0..<3 { await pictures.look(nowMs: Int64(hour) * Self.hourMs + 1 + Int64(look) * 20_000) }
+                for look in 0..<3 { await pictures.captureDue(nowMs: Int64(hour) * Self.hourMs + 1 + Int64(look) * 20_000) }
                 left -= 2
                 #expect(try await Self.pictures(machine) == (Self.count - left..<Self.count).map(Self.id), "oldest first, hour \(hour)")
             }
             // With a quota, the next picture deletes as many as necessary.
-            try await Self.take(machine, 90, at: machine.parts.rooms.now, SnapshotBounds(perStream: 1_000, bytes: 3_000))
+            try await Self.add(machine, 90, at: machine.parts.rooms.now, SnapshotBounds(perStream: 1_000, bytes: 3_000))
             #expect(try await Self.pictures(machine) == [Self.id(18), Self.id(19), Self.id(90)])
         }
     }
@@ -217,7 +217,7 @@ import Testing
             let (parts, rooms) = (machine.parts, machine.parts.rooms)
             _ = try await rooms.create(NewRoom(policy: RoomPolicy()), by: Actor("test"))
             for _ in 0..<20 { rooms.ended(AuditedCall(AuditLine("test"))) }
-            try await Self.take(machine, 1, at: rooms.now, SnapshotBounds(perStream: 10, bytes: 0))
+            try await Self.add(machine, 1, at: rooms.now, SnapshotBounds(perStream: 10, bytes: 0))
             let pictures = Self.periodic(parts)
             /// Events, lines and pictures that are left two hours later.
             func left(_ change: (inout ServerConfig) -> Void) async throws -> [Int] {
@@ -226,7 +226,7 @@ import Testing
                 parts.apply(config, parts.keys)
                 machine.pass(2 * Self.hourMs)
                 await rooms.runDue()
-                await pictures.look(nowMs: machine.steadyMs)
+                await pictures.captureDue(nowMs: machine.steadyMs)
                 return [
                     try await rooms.events(after: 0, room: nil, limit: 100).count, try await rooms.audit(AuditQuery()).count,
                     try await rooms.snapshotCount(),

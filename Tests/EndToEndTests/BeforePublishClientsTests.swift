@@ -79,7 +79,7 @@ import Testing
                 let viewer = try await server.player(of: "cam")
                 let publisher = try await RawClient.connected(server.port)
                 let id = try await publisher.createStream()
-                try await publisher.perform { $0.publish("cam", on: id) }
+                try await publisher.run { $0.publish("cam", on: id) }
                 try await eventually("the question") { hook.requests.count == 1 }
                 let header = Message(type: .video, streamID: 1, payload: ByteBuffer(bytes: SyntheticTag.videoHeader))
                 let frames = [Self.video(0, isKeyframe: true, bytes: 200_000)] + (1..<481).map { Self.video($0, bytes: 10_000) }
@@ -115,7 +115,7 @@ import Testing
             }) { server in
                 let publisher = try await RawClient.connected(server.port)
                 let id = try await publisher.createStream()
-                try await publisher.perform { $0.publish("cam", on: id) }
+                try await publisher.run { $0.publish("cam", on: id) }
                 try await eventually("the question") { hook.requests.count == 1 }
                 await publisher.send(bytes: Self.encoded((0..<3).map { Self.video($0, isKeyframe: true, bytes: 10_000) }))
                 _ = try await Self.bytesUntilItStops(reading: publisher, server)

@@ -32,7 +32,7 @@ import Testing
     @Test func aRestartLosesAndRepeatsNothing() async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
-            let port = try await FreePort.take()
+            let port = try await FreePort.reserve()
             @Sendable func configure(_ config: inout ServerConfig) { config.http.listen = HostPort(host: "127.0.0.1", port: port) }
             let cli = CLI(server: "http://127.0.0.1:\(port)", token: "\(data)/admin-token")
             let follower = try await TestServer.run(data: data, configure) { server in

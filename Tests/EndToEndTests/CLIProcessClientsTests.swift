@@ -33,7 +33,7 @@ import Testing
     @Test func aFollowerOutlivesKilledServers() async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
-            let address = "127.0.0.1:\(try await FreePort.take())"
+            let address = "127.0.0.1:\(try await FreePort.reserve())"
             let listen = ["--http", address]
             let cli = CLI(server: "http://\(address)", variables: ["EARSHOT_DATA_DIRECTORY": data])
             var follower: ClientProcess?

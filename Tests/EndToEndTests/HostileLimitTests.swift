@@ -16,7 +16,7 @@ extension Hostile {
         @Test func firstMedia() async throws {
             try await TestServer.withCanary({ $0.limits.firstMediaMs = 2_000 }) { server in
                 let mute = try await RawClient.publishing(server.port, "mute")
-                try await mute.perform { $0.setDataFrame(.object([]), on: 1) }
+                try await mute.run { $0.setDataFrame(.object([]), on: 1) }
                 // Players may wait without limit.
                 let player = try await server.player(of: "nothing")
                 try await server.expectClosed(mute, .firstMediaTimeout)

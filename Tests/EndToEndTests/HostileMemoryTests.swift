@@ -63,7 +63,7 @@ extension Hostile {
                         }
                         await client.send(bytes: bytes.buffer)
                         // The pong shows that all of it has been read.
-                        try await client.perform { $0.ping(1) }
+                        try await client.run { $0.ping(1) }
                         try await eventually("the pong") { client.outputs.contains(.pong(1)) }
                         clients.append(client)
                     }

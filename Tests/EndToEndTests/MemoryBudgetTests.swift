@@ -75,7 +75,7 @@ import Testing
             for isPublish in [true, false] {
                 let refused = try await RawClient.connected(server.port)
                 let id = try await refused.createStream()
-                try await refused.perform { isPublish ? $0.publish("third", on: id) : $0.play("watched", on: id) }
+                try await refused.run { isPublish ? $0.publish("third", on: id) : $0.play("watched", on: id) }
                 try await refused.waitUntilClosed()
                 let status = try refused.statuses.last.orThrow()
                 #expect(status.code == (isPublish ? StatusCode.publishBadName : StatusCode.playFailed))

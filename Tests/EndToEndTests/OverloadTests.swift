@@ -65,7 +65,7 @@ import Testing
             let client = try await RawClient.shaken(late.port)
             late.late(by: 900)
             let start = ContinuousClock.now
-            try await client.perform { $0.connect(app: "live", tcUrl: "rtmp://127.0.0.1/live") }
+            try await client.run { $0.connect(app: "live", tcUrl: "rtmp://127.0.0.1/live") }
             try await client.waitUntilClosed()
             let took = ContinuousClock.now - start
             #expect(took > .milliseconds(1_800) && took < .seconds(40), "\(took)")
@@ -81,7 +81,7 @@ import Testing
             let client = try await RawClient.connected(late.port)
             let stream = try await client.createStream()
             late.late(by: 900)
-            try await client.perform { $0.play("cam", on: stream) }
+            try await client.run { $0.play("cam", on: stream) }
             try await client.waitUntilClosed()
             #expect(client.statusCodes.suffix(2) == ["NetConnection.Connect.Rejected", "NetStream.Play.Failed"])
             #expect(client.statuses.last?.description.hasPrefix("[overloaded] ") == true)
@@ -97,8 +97,8 @@ import Testing
                 let client = try await RawClient.shaken(late.port)
                 late.late(by: 900)
                 let begin = ContinuousClock.now
-                try await client.perform { $0.connect(app: "live", tcUrl: "rtmp://127.0.0.1/live") }
-                try await early.perform { $0.play("cam", on: stream) }
+                try await client.run { $0.connect(app: "live", tcUrl: "rtmp://127.0.0.1/live") }
+                try await early.run { $0.play("cam", on: stream) }
                 // Newcomers now stay behind the gate, so the two are decided first.
                 let isWaiting = !client.isClosed && Self.refusal(of: client) == nil
                 late.late(by: 0)
@@ -126,7 +126,7 @@ import Testing
                 let viewer = try await RawClient.shaken(late.port)
                 late.late(by: 900)
                 let begin = ContinuousClock.now
-                try await viewer.perform { $0.connect(app: "live", tcUrl: "rtmp://127.0.0.1/live") }
+                try await viewer.run { $0.connect(app: "live", tcUrl: "rtmp://127.0.0.1/live") }
                 try await client.connect(app: "live", extra: [AMF0Property(name: "type", value: .string("nonprivate"))])
                 try await client.publish("cam", on: client.createStream())
                 let isWaiting = Self.refusal(of: viewer) == nil

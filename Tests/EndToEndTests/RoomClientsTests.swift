@@ -76,7 +76,7 @@ import Testing
             client.send(.audio, SyntheticTag.audio(2, bytes: 20), timestamp: 40)
             try await server.waitFor("cam1", .live)
             // The client announces its pause.
-            try await client.perform { $0.pause(true, on: 1) }
+            try await client.run { $0.pause(true, on: 1) }
             let paused = try await server.waitFor("cam1", .interrupted)
             #expect(paused.reason == .paused)
             let ends = try #require(paused.interruptionEnds)

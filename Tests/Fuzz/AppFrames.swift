@@ -68,7 +68,7 @@ extension FuzzTarget {
     static let tencent = FuzzTarget("tencent", maxLength: 2_048) { input in
         var input = input
         let kind = input.byte()
-        let head = String(decoding: input.take(Int(input.byte())), as: UTF8.self)
+        let head = String(decoding: input.pop(Int(input.byte())), as: UTF8.self)
         let rest = input.rest
         let isGet = kind & 1 == 1
         var headers = [(name: "content-type", value: "application/json"), (name: "x-tc-timestamp", value: "1795238581")]

@@ -7,7 +7,7 @@ extension FuzzTarget {
     static let audio = FuzzTarget("audio", maxLength: 4_096, allocationMiB: 64, timeoutSeconds: 20) { input in
         var input = input
         var run = AudioRun(transcodes: input.byte() & 1 == 1)
-        for record in MediaRecords(input) where record.frame.kind == .audio { run.take(record.frame) }
+        for record in MediaRecords(input) where record.frame.kind == .audio { run.receive(record.frame) }
         run.end()
     }
 }
@@ -23,7 +23,7 @@ private struct AudioRun {
 
     init(transcodes: Bool) { self.transcodes = transcodes }
 
-    mutating func take(_ frame: Frame) {
+    mutating func receive(_ frame: Frame) {
         do throws(FFmpegError) {
             if Track.describes(frame) { try self.note(Track(frame)) }
             guard let sample = Sample(frame) else { return }

@@ -15,7 +15,7 @@ extension FuzzTarget {
     /// A URL's query and the credentials in it. Secrets are not shown, nothing else is lost, and only the key's owner signs.
     static let credentials = FuzzTarget("credentials", maxLength: 512) { input in
         var input = input
-        let beside = String(decoding: input.take(Int(input.byte() & 0x3F)), as: UTF8.self)
+        let beside = String(decoding: input.pop(Int(input.byte() & 0x3F)), as: UTF8.self)
         let query = String(decoding: input.rest, as: UTF8.self)
         let parameters = QueryParameters(query)
         let parts = query.split(separator: "&")
@@ -47,7 +47,7 @@ extension FuzzTarget {
         let isSigned = input.byte() & 1 == 1
         let text: String
         if isSigned {
-            let header = input.byte() & 1 == 1 ? input.take(Int(input.byte())) : Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
+            let header = input.byte() & 1 == 1 ? input.pop(Int(input.byte())) : Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
             let signedPart = "\(SecretText.base64URL(header)).\(SecretText.base64URL(input.rest))"
             text = "\(signedPart).\(SignedToken.signature(of: signedPart, key: keys.jwtKey))"
         } else {

@@ -67,7 +67,7 @@ struct FuzzInput: Sendable {
     }
 
     /// The next `count` bytes, or fewer at the end.
-    mutating func take(_ count: Int) -> [UInt8] {
+    mutating func pop(_ count: Int) -> [UInt8] {
         let end = min(self.bytes.count, self.next + count)
         defer { self.next = end }
         return Array(self.bytes[self.next..<end])

@@ -226,7 +226,7 @@ private enum HTTP1Words {
             case ..<0x70: last = self.words[Int(choice) % self.words.count]
             case ..<0x80:
                 for _ in 0..<Int(choice & 0xF) where text.count < limit { text += last }
-            default: last = input.take(Int(choice & 0x1F))
+            default: last = input.pop(Int(choice & 0x1F))
             }
             text += last
         }

@@ -135,7 +135,7 @@ enum HTTP2Frames {
         if isRequest { return HTTP2Frame(kind: kind, flags: 4 | (flags & 1), stream: stream | 1, payload: self.request(&input)) }
         let payload: [UInt8]
         switch kind {
-        case _ where choice & 0x10 != 0: payload = input.take(Int(input.byte()))
+        case _ where choice & 0x10 != 0: payload = input.pop(Int(input.byte()))
         case HTTP2Frame.Kind.headers where flags & 0x28 == 0: payload = self.fields(&input)
         case HTTP2Frame.Kind.continuation: payload = self.fields(&input)
         case HTTP2Frame.Kind.priority: payload = HTTP2Frame.word(Int(input.byte())) + [input.byte()]
@@ -144,7 +144,7 @@ enum HTTP2Frames {
         case HTTP2Frame.Kind.ping: payload = HTTP2Frame.word(Int(input.byte())) + HTTP2Frame.word(0)
         case HTTP2Frame.Kind.goAway: payload = HTTP2Frame.word(Int(input.byte())) + HTTP2Frame.word(Int(input.byte() & 0xF))
         case HTTP2Frame.Kind.windowUpdate: payload = HTTP2Frame.word(Int(input.byte()) << Int(input.byte() & 31))
-        default: payload = input.take(Int(input.byte()))
+        default: payload = input.pop(Int(input.byte()))
         }
         return HTTP2Frame(kind: kind, flags: flags, stream: stream, payload: payload)
     }
@@ -174,7 +174,7 @@ enum HTTP2Frames {
         switch choice {
         case ..<0x70: return Array(self.values[Int(choice) % self.values.count].utf8)
         case ..<0x80: return [UInt8](repeating: UInt8(ascii: "x"), count: Int(choice & 0xF) * 150)
-        default: return input.take(Int(choice & 0x1F))
+        default: return input.pop(Int(choice & 0x1F))
         }
     }
 

@@ -141,13 +141,13 @@ final class HTTPResponder: ChannelInboundHandler {
             switch self.stage {
             case .finished: return
             case .idle:
-                guard let part = self.take() else { return self.ended(context) }
+                guard let part = self.pop() else { return self.ended(context) }
                 guard case .head(let head) = part else { fatalError("a part without a head: \(part)") }
                 self.requests.append(Request(head))
                 if !self.habits.answersEarly { context.triggerUserOutboundEvent(HTTPBodyWanted(), promise: nil) }
                 self.stage = self.habits.answersEarly ? .due(isRead: false) : .reading
             case .reading, .skipping:
-                guard let part = self.take() else { return self.ended(context) }
+                guard let part = self.pop() else { return self.ended(context) }
                 self.read(part)
             case .due(let isRead):
                 guard mayAnswer || !self.habits.waits else { return }
@@ -164,7 +164,7 @@ final class HTTPResponder: ChannelInboundHandler {
         }
     }
 
-    private func take() -> HTTPRequestPart? {
+    private func pop() -> HTTPRequestPart? {
         guard self.next < self.parts.count else { return nil }
         defer { self.next += 1 }
         return self.parts[self.next]

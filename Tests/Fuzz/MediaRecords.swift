@@ -26,7 +26,7 @@ struct MediaRecords: Sequence, IteratorProtocol {
             let step = Int64(Int16(bitPattern: self.input.word()))
             self.timeMs += flags & 4 == 0 ? step : step * 1_000
             let length = Int(self.input.word())
-            let payload = ByteBuffer(bytes: self.input.take(length))
+            let payload = ByteBuffer(bytes: self.input.pop(length))
             do throws(MediaError) {
                 return Record(frame: try Frame(kind: kind, timestamp: self.timeMs, payload: payload), flags: flags >> 3)
             } catch {

@@ -7,7 +7,7 @@ extension FuzzTarget {
     static let muxer = FuzzTarget("muxer", maxLength: 8_192, allocationMiB: 16, timeoutSeconds: 10) { input in
         var input = input
         var run = MuxerRun(format: input.byte() & 1 == 0 ? .fmp4 : .mpegTS)
-        for record in MediaRecords(input) { run.take(record) }
+        for record in MediaRecords(input) { run.receive(record) }
         run.end()
     }
 }
@@ -21,7 +21,7 @@ private struct MuxerRun {
 
     init(format: FragmentMuxer.Format) { self.format = format }
 
-    mutating func take(_ record: MediaRecords.Record) {
+    mutating func receive(_ record: MediaRecords.Record) {
         if Track.describes(record.frame) { self.note(record.frame) }
         guard let sample = Sample(record.frame), let muxer = self.begin() else { return }
         if record.flags & 1 != 0 { self.flush(before: sample, keepsPicture: record.flags & 2 != 0) }

@@ -45,13 +45,13 @@ private struct ServerRun: Equatable {
                     guard sent.type != .acknowledgement else { continue }
                 }
                 self.outputs.append(output)
-                self.perform(output, &decoder)
+                self.run(output, &decoder)
             }
             // A message may end every message stream, with two outputs each.
             expect(count <= 2 * ChunkFeed.limits.messageStreams + 16, "\(count) outputs of one message")
         }
 
-        private mutating func perform(_ output: ServerSessionOutput, _ decoder: inout ChunkDecoder) {
+        private mutating func run(_ output: ServerSessionOutput, _ decoder: inout ChunkDecoder) {
             switch output {
             case .connect:
                 if self.choose(8) == 7 { self.session.rejectConnect(Self.refusal) } else { self.session.acceptConnect() }

@@ -75,8 +75,8 @@ import Testing
         #expect(state.quiesce(nowMs: 10) == .announce)
         #expect(state.quiesce(nowMs: 10) == .nothing)
         state.streamOpened(5)
-        #expect(state.announcementHeard(nowMs: 20) == .goAway(last: 5))
-        #expect(state.announcementHeard(nowMs: 20) == .nothing)
+        #expect(state.announcementConfirmed(nowMs: 20) == .goAway(last: 5))
+        #expect(state.announcementConfirmed(nowMs: 20) == .nothing)
         #expect(state.streamClosed(nowMs: 30) == .nothing)
         #expect(state.streamClosed(nowMs: 30) == .nothing)
         #expect(state.streamClosed(nowMs: 30) == .close)
@@ -101,9 +101,9 @@ import Testing
         #expect(state.quiesce(nowMs: 0) == .announce)
         var silent = state
         state.streamOpened(1)
-        #expect(state.announcementHeard(nowMs: 20) == .goAway(last: 1))
+        #expect(state.announcementConfirmed(nowMs: 20) == .goAway(last: 1))
         #expect(state.streamClosed(nowMs: 30) == .close)
-        #expect(silent.announcementHeard(nowMs: 20) == .goAwayAndClose(last: 0))
+        #expect(silent.announcementConfirmed(nowMs: 20) == .goAwayAndClose(last: 0))
     }
 
     @Test func brokenConnectionsAreClosedOnce() {

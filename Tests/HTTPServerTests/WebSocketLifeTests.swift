@@ -11,7 +11,7 @@ import Testing
             switch life.due(nowMs: now) {
             case .ping:
                 pings.append(now)
-                life.heard(nowMs: now + 50)
+                life.received(nowMs: now + 50)
             case .nothing: break
             case .dead, .cut: Issue.record("at \(now)")
             }
@@ -30,7 +30,7 @@ import Testing
         life.extend(nowMs: 45_000)
         let late = self.due(&life, 45_000, 74_999, 75_000)
         #expect(late == [.ping, .ping, .dead])
-        life.heard(nowMs: 75_000)
+        life.received(nowMs: 75_000)
         life.extend(nowMs: 76_000)
         let after = self.due(&life, 119_999, 120_000)
         #expect(after == [.ping, .dead], "extending never shortens")

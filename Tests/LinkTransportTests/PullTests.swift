@@ -90,7 +90,7 @@ import Testing
 
     @Test func comesBackWhenTheServerDoes() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
-        let port = try await FreePort.take()
+        let port = try await FreePort.reserve()
         let url = "rtmp://127.0.0.1:\(port)/live/cam1"
         try await pulling(url) { task, record in
             try await eventually("refusal") { record.words.contains("waiting") }

@@ -55,7 +55,7 @@ import Testing
     @Test func comesBackWhenTheServerDoes() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         let tags = try FLVFile.read(source)
-        let port = try await FreePort.take()
+        let port = try await FreePort.reserve()
         let url = "rtmp://127.0.0.1:\(port)/live/cam1"
         // Gives a player time to join before the push comes back.
         var options = LinkOptions.forTests

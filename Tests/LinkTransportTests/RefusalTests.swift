@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func nobodyListens() async throws {
-        let port = try await FreePort.take()
+        let port = try await FreePort.reserve()
         let error = try await Self.failure("rtmp://127.0.0.1:\(port)/live/cam1")
         #expect(error == .connect(origin: "rtmp://127.0.0.1:\(port)", why: "Connection refused"))
     }
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func takenName() async throws {
+    @Test func aNameInUse() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         try await Nginx.run { nginx in
             let url = "\(nginx.url)/live/cam1"

@@ -27,23 +27,23 @@ import Testing
 
     @Test func ageOfABacklog() {
         var backlog = BacklogAge()
-        backlog.look(waiting: 5, nowMs: 1_000)
+        backlog.sample(waiting: 5, nowMs: 1_000)
         #expect(backlog.nextWaitMs(nowMs: 1_000) == 0)
-        backlog.look(waiting: 8, nowMs: 1_100)
-        backlog.took(2)
-        backlog.look(waiting: 10, nowMs: 1_200)
+        backlog.sample(waiting: 8, nowMs: 1_100)
+        backlog.accepted(2)
+        backlog.sample(waiting: 10, nowMs: 1_200)
         #expect(backlog.nextWaitMs(nowMs: 1_200) == 200)
         #expect(backlog.waiting(for: 2_000, nowMs: 2_999) == 0)
         // Two of the first five have been accepted, and none of the next three.
         #expect(backlog.waiting(for: 2_000, nowMs: 3_000) == 3)
         #expect(backlog.waiting(for: 2_000, nowMs: 3_100) == 6)
-        backlog.took(6)
+        backlog.accepted(6)
         #expect(backlog.waiting(for: 2_000, nowMs: 3_100) == 0)
-        backlog.look(waiting: 4, nowMs: 3_150)
+        backlog.sample(waiting: 4, nowMs: 3_150)
         #expect(backlog.nextWaitMs(nowMs: 3_150) == 1_950)
         #expect(backlog.waiting(for: 2_000, nowMs: 3_200) == 4)
-        backlog.took(4)
-        backlog.look(waiting: 0, nowMs: 3_300)
+        backlog.accepted(4)
+        backlog.sample(waiting: 0, nowMs: 3_300)
         #expect(backlog.nextWaitMs(nowMs: 9_000) == 0 && backlog.waiting(for: 2_000, nowMs: 9_000) == 0)
     }
 }

@@ -34,10 +34,10 @@ import Testing
         var inherited = Self.read(kept)
         #expect(inherited.sockets.map(\.descriptor) == [rtmp.descriptor, http.descriptor] && inherited.problems.isEmpty)
         // A port that the system chose stays the scheme's.
-        #expect(inherited.take("http", HostPort(host: "127.0.0.1", port: 0))?.descriptor == http.descriptor)
-        #expect(inherited.take("http", HostPort(host: "127.0.0.1", port: 0)) == nil)
-        #expect(inherited.take("https", HostPort(host: "127.0.0.1", port: 0)) == nil)
-        #expect(inherited.take("rtmp", HostPort(host: "localhost", port: rtmp.port))?.descriptor == rtmp.descriptor)
+        #expect(inherited.remove("http", HostPort(host: "127.0.0.1", port: 0))?.descriptor == http.descriptor)
+        #expect(inherited.remove("http", HostPort(host: "127.0.0.1", port: 0)) == nil)
+        #expect(inherited.remove("https", HostPort(host: "127.0.0.1", port: 0)) == nil)
+        #expect(inherited.remove("rtmp", HostPort(host: "localhost", port: rtmp.port))?.descriptor == rtmp.descriptor)
         #expect(fcntl(rtmp.descriptor, F_GETFD) & FD_CLOEXEC != 0, "children do not get it")
         // For another process they are not meant.
         #expect(InheritedSockets(environment: { kept[$0] }, processID: 8).sockets.isEmpty)
@@ -48,14 +48,14 @@ import Testing
         let (one, all) = (try Self.open(), try Self.open("0.0.0.0"))
         defer { for each in [one, all] { close(each.descriptor) } }
         var inherited = Self.read(InheritedSockets.kept([("a", one.descriptor), ("b", all.descriptor)], processID: 7))
-        #expect(inherited.take("rtmp", HostPort(host: "0.0.0.0", port: one.port)) == nil)
-        #expect(inherited.take("rtmp", HostPort(host: "127.0.0.1", port: all.port)) == nil)
-        #expect(inherited.take("rtmp", HostPort(host: "127.0.0.1", port: one.port + 1)) == nil)
-        #expect(inherited.take("rtmp", HostPort(host: "::", port: all.port)) == nil)
-        #expect(inherited.take("rtmp", HostPort(host: "127.0.0.1", port: one.port))?.descriptor == one.descriptor)
+        #expect(inherited.remove("rtmp", HostPort(host: "0.0.0.0", port: one.port)) == nil)
+        #expect(inherited.remove("rtmp", HostPort(host: "127.0.0.1", port: all.port)) == nil)
+        #expect(inherited.remove("rtmp", HostPort(host: "127.0.0.1", port: one.port + 1)) == nil)
+        #expect(inherited.remove("rtmp", HostPort(host: "::", port: all.port)) == nil)
+        #expect(inherited.remove("rtmp", HostPort(host: "127.0.0.1", port: one.port))?.descriptor == one.descriptor)
         // It keeps a new socket of its port from being opened.
-        #expect(inherited.takeOthers(of: 0).isEmpty && inherited.takeOthers(of: one.port).isEmpty)
-        #expect(inherited.takeOthers(of: all.port).map(\.descriptor) == [all.descriptor])
+        #expect(inherited.removeOthers(of: 0).isEmpty && inherited.removeOthers(of: one.port).isEmpty)
+        #expect(inherited.removeOthers(of: all.port).map(\.descriptor) == [all.descriptor])
         #expect(inherited.sockets.isEmpty)
     }
 

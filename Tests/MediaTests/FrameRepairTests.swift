@@ -34,7 +34,7 @@ import Testing
     }
 
     /// The body that goes out, and the headers before it.
-    private mutating func take(_ frame: Frame) throws -> (frame: Frame, before: Frame?)? {
+    private mutating func examine(_ frame: Frame) throws -> (frame: Frame, before: Frame?)? {
         var frame = frame
         switch self.repair.examine(&frame) {
         case .relay: return (frame, nil)
@@ -44,14 +44,14 @@ import Testing
     }
 
     private mutating func body(_ body: [UInt8], isFlagged: Bool = true) throws -> [UInt8] {
-        let taken = try #require(try self.take(try Self.picture(body, isFlagged: isFlagged)))
+        let taken = try #require(try self.examine(try Self.picture(body, isFlagged: isFlagged)))
         #expect(taken.frame.tag == (try TagInfo.parseVideo(taken.frame.payload)), "tag and bytes agree")
         return Array(taken.frame.payload.readableBytesView.dropFirst(5))
     }
 
     private mutating func sendHeader() throws {
         let header = try Frame(kind: .video, timestamp: 0, payload: hex(Configurations.avc360))
-        let taken = try #require(try self.take(header))
+        let taken = try #require(try self.examine(header))
         #expect(taken.frame.payload == header.payload && taken.before == nil)
     }
 
@@ -64,9 +64,9 @@ import Testing
         ] {
             #expect(try self.body(Self.codes(units, long: isLong), isFlagged: isFlagged) == Self.lengths(units))
         }
-        let flaws = self.repair.takeFlaws().video
+        let flaws = self.repair.popFlaws().video
         #expect(flaws.reframed == 3 && flaws.broken == 0 && flaws.headless == 0 && flaws.reflagged == 0)
-        #expect(self.repair.takeFlaws().video == FrameFlaws(), "counted once")
+        #expect(self.repair.popFlaws().video == FrameFlaws(), "counted once")
     }
 
     /// Zero bytes behind a unit are padding.
@@ -84,7 +84,7 @@ import Testing
         let filler = [UInt8](repeating: 0x55, count: 0x141 - Unit.inter.count)
         let long: [UInt8] = [0, 0, 1, 0x41] + Unit.inter + filler
         #expect(try self.body(long, isFlagged: false) == long)
-        #expect(self.repair.takeFlaws().video == FrameFlaws())
+        #expect(self.repair.popFlaws().video == FrameFlaws())
         // Behind a picture with start codes the same bytes are one.
         _ = try self.body(Self.codes([Unit.idr], long: false))
         let converted: [UInt8] = [0, 0, 1, 0x42] + long.dropFirst(3)
@@ -97,7 +97,7 @@ import Testing
         #expect(try self.body(whole + [UInt8](repeating: 0, count: count)) == whole)
         let short = Self.lengths([[0x0C], Unit.inter])
         #expect(try self.body(short + [0xFF], isFlagged: false) == short, "a length of 1 at the beginning is no start code")
-        #expect(self.repair.takeFlaws().video.trimmed == 2)
+        #expect(self.repair.popFlaws().video.trimmed == 2)
     }
 
     /// A stray byte between two units hides the second: nobody can say where it begins.
@@ -106,17 +106,17 @@ import Testing
         for body in [
             Self.lengths([Unit.delimiter]) + [0xFF] + Self.lengths([Unit.idr]), [0, 0, 0, 200] + Unit.idr, [9, 9, 9, 9, 9, 9, 9], [9, 9],
         ] {
-            let taken = try #require(try self.take(try Self.picture(body, isFlagged: true)))
+            let taken = try #require(try self.examine(try Self.picture(body, isFlagged: true)))
             #expect(Array(taken.frame.payload.readableBytesView.dropFirst(5)) == body, "relayed as it came")
             #expect(taken.frame.tag.flags.contains(.unusable))
         }
-        #expect(self.repair.takeFlaws().video.broken == 4)
+        #expect(self.repair.popFlaws().video.broken == 4)
         // Those that depend on a broken keyframe are left out with it, up to the next one.
         for (units, isKey, isLeftOut) in [([Unit.inter], false, true), ([Unit.idr], true, false), ([Unit.inter], false, false)] {
-            let taken = try #require(try self.take(try Self.picture(Self.lengths(units), isFlagged: isKey)))
+            let taken = try #require(try self.examine(try Self.picture(Self.lengths(units), isFlagged: isKey)))
             #expect(taken.frame.tag.flags.contains(.unusable) == isLeftOut)
         }
-        #expect(self.repair.takeFlaws().video.broken == 1)
+        #expect(self.repair.popFlaws().video.broken == 1)
     }
 
     /// A length of 256 to 511 is no start code where the walk only fails later; start codes that are known to be some are.
@@ -124,9 +124,9 @@ import Testing
         try self.sendHeader()
         let filler = [UInt8](repeating: 0x55, count: 0x141 - Unit.inter.count)
         let body: [UInt8] = [0, 0, 1, 0x41] + Unit.inter + filler + [0xFF] + Self.lengths([Unit.inter])
-        let taken = try #require(try self.take(try Self.picture(body, isFlagged: false)))
+        let taken = try #require(try self.examine(try Self.picture(body, isFlagged: false)))
         #expect(taken.frame.tag.flags.contains(.unusable))
-        let flaws = self.repair.takeFlaws().video
+        let flaws = self.repair.popFlaws().video
         #expect(flaws.broken == 1 && flaws.reframed == 0)
         for units in [[Unit.inter + filler], [Unit.sps, Unit.pps, Unit.idr + filler], [Unit.delimiter, Unit.other, Unit.inter + filler]] {
             var another = self
@@ -139,13 +139,13 @@ import Testing
     @Test(arguments: [1, 2]) mutating func shorterLengths(_ size: Int) throws {
         var record = Array(hex(Configurations.avc360).readableBytesView)
         record[9] = 0xFC | UInt8(size - 1)
-        _ = try self.take(try Frame(kind: .video, timestamp: 0, payload: ByteBuffer(bytes: record)))
+        _ = try self.examine(try Frame(kind: .video, timestamp: 0, payload: ByteBuffer(bytes: record)))
         func lengths(_ units: [[UInt8]]) -> [UInt8] {
             units.flatMap { unit -> [UInt8] in (size == 2 ? [0] : []) + [UInt8(unit.count)] + unit }
         }
         #expect(try self.body(lengths([Unit.delimiter, Unit.idr])) == lengths([Unit.delimiter, Unit.idr]))
         #expect(try self.body(Self.codes([Unit.idr])) == lengths([Unit.idr]))
-        #expect(self.repair.takeFlaws().video.reframed == 1)
+        #expect(self.repair.popFlaws().video.reframed == 1)
     }
 
     // MARK: Sequence headers
@@ -154,19 +154,19 @@ import Testing
     @Test(arguments: [true, false]) mutating func missingHeaderIsMade(_ hasCodes: Bool) throws {
         let form = { (units: [[UInt8]]) in hasCodes ? Self.codes(units) : Self.lengths(units) }
         // Nothing can be done before the sets come.
-        let early = try #require(try self.take(try Self.picture(form([Unit.inter]), isFlagged: false)))
+        let early = try #require(try self.examine(try Self.picture(form([Unit.inter]), isFlagged: false)))
         #expect(early.frame.tag.flags.contains(.unusable) && early.before == nil)
         let key = form([Unit.sps, Unit.pps, Unit.idr])
-        let first = try #require(try self.take(try Self.picture(key, isFlagged: true)))
+        let first = try #require(try self.examine(try Self.picture(key, isFlagged: true)))
         let header = try #require(first.before)
         #expect(header.isSequenceHeader && header.timestamp == 40)
         #expect(header.payload == hex(Configurations.avc360), "what the encoder's own header would have been")
         #expect(!first.frame.tag.flags.contains(.unusable))
-        #expect(try #require(try self.take(try Self.picture(key, isFlagged: true))).before == nil)
+        #expect(try #require(try self.examine(try Self.picture(key, isFlagged: true))).before == nil)
         let other = Array(hex("6742c01fda014016ec0440000003004000000c83c60ca8").readableBytesView)
-        let changed = try #require(try self.take(try Self.picture(form([other, Unit.pps, Unit.idr]), isFlagged: true)))
+        let changed = try #require(try self.examine(try Self.picture(form([other, Unit.pps, Unit.idr]), isFlagged: true)))
         #expect(try VideoFormat.from(sequenceHeader: try #require(changed.before).payload).width == 1_280)
-        let flaws = self.repair.takeFlaws().video
+        let flaws = self.repair.popFlaws().video
         #expect(flaws.headersMade == 2 && flaws.headless == 1)
     }
 
@@ -201,10 +201,10 @@ import Testing
     /// A header of start codes is none for FLV's players.
     @Test mutating func headerWithStartCodes() throws {
         let payload = ByteBuffer(bytes: [0x17, 0, 0, 0, 0] + Self.codes([Unit.sps, Unit.pps]))
-        let taken = try #require(try self.take(try Frame(kind: .video, timestamp: 0, payload: payload)))
+        let taken = try #require(try self.examine(try Frame(kind: .video, timestamp: 0, payload: payload)))
         #expect(taken.frame.payload == hex(Configurations.avc360))
         #expect(try self.body(Self.codes([Unit.idr])) == Self.lengths([Unit.idr]))
-        #expect(self.repair.takeFlaws().video.headless == 0)
+        #expect(self.repair.popFlaws().video.headless == 0)
     }
 
     @Test mutating func recordsWithoutContentAreNone() throws {
@@ -212,10 +212,10 @@ import Testing
         for (kind, bytes) in [(.video, [0x17, 0, 0, 0, 0]), (.audio, [0xAF, 0]), (.video, [0x90] + Array("hvc1".utf8))]
             as [(Frame.Kind, [UInt8])]
         {
-            #expect(try self.take(try Frame(kind: kind, timestamp: 0, payload: ByteBuffer(bytes: bytes))) == nil)
+            #expect(try self.examine(try Frame(kind: kind, timestamp: 0, payload: ByteBuffer(bytes: bytes))) == nil)
         }
         _ = try self.body(Self.lengths([Unit.idr]))
-        #expect(self.repair.takeFlaws().video == FrameFlaws(), "the true header counts on")
+        #expect(self.repair.popFlaws().video == FrameFlaws(), "the true header counts on")
     }
 
     // MARK: Keyframes
@@ -233,12 +233,12 @@ import Testing
         let (name, units, isFlagged, isStart) = Self.starts[index]
         try self.sendHeader()
         let sent = try Self.picture(Self.lengths(units), isFlagged: isFlagged)
-        let taken = try #require(try self.take(sent)).frame
+        let taken = try #require(try self.examine(sent)).frame
         #expect(taken.isKeyframe == isStart, "\(name)")
         #expect(taken.payload.getInteger(at: 0, as: UInt8.self) == (isStart ? 0x17 : 0x27), "\(name)")
         #expect(taken.tag == (try TagInfo.parseVideo(taken.payload)), "\(name)")
         #expect(taken.payload.readableBytesView.dropFirst() == sent.payload.readableBytesView.dropFirst(), "\(name)")
-        #expect(self.repair.takeFlaws().video.reflagged == (isFlagged == isStart ? 0 : 1), "\(name)")
+        #expect(self.repair.popFlaws().video.reflagged == (isFlagged == isStart ? 0 : 1), "\(name)")
     }
 
     /// HEVC by Enhanced RTMP: IDR_W_RADL is type 19, TRAIL_R type 1.
@@ -246,11 +246,11 @@ import Testing
         arguments: [(19, false, true), (19, true, true), (1, true, false), (1, false, false), (21, false, true)] as [(UInt8, Bool, Bool)])
     mutating func flagsOfHEVC(_ type: UInt8, _ isFlagged: Bool, _ isStart: Bool) throws {
         let header = ByteBuffer(bytes: [0x90] + Array("hvc1".utf8) + Array(hex(Configurations.hvcC360).readableBytesView))
-        _ = try self.take(try Frame(kind: .video, timestamp: 0, payload: header))
+        _ = try self.examine(try Frame(kind: .video, timestamp: 0, payload: header))
         // CodedFramesX, without a composition time.
         let head: [UInt8] = [isFlagged ? 0x93 : 0xA3] + Array("hvc1".utf8)
         let sent = try Frame(kind: .video, timestamp: 0, payload: ByteBuffer(bytes: head + Self.lengths([[type << 1, 1, 0x80, 0x40]])))
-        let taken = try #require(try self.take(sent)).frame
+        let taken = try #require(try self.examine(sent)).frame
         #expect(taken.isKeyframe == isStart)
         #expect(taken.payload.getInteger(at: 0, as: UInt8.self) == (isStart ? 0x93 : 0xA3))
     }
@@ -273,43 +273,43 @@ import Testing
     }
 
     @Test(arguments: [true, false], [true, false]) mutating func headersOfADTSAreTakenOff(_ hasChecksum: Bool, _ hasHeader: Bool) throws {
-        if hasHeader { _ = try self.take(try Frame(kind: .audio, timestamp: 0, payload: hex(Configurations.aac44Stereo))) }
+        if hasHeader { _ = try self.examine(try Frame(kind: .audio, timestamp: 0, payload: hex(Configurations.aac44Stereo))) }
         let sent = try Self.sound(Self.adts(Self.block, hasChecksum: hasChecksum))
         for round in 0..<3 {
-            let taken = try #require(try self.take(sent))
+            let taken = try #require(try self.examine(sent))
             #expect(Array(taken.frame.payload.readableBytesView) == [0xAF, 1] + Self.block)
             // AAC-LC, 44,100 Hz, two channels: ISO/IEC 14496-3 §1.6.2.1.
             #expect(taken.before?.payload == (hasHeader || round > 0 ? nil : ByteBuffer(bytes: [0xAF, 0, 0x12, 0x10])))
             #expect(!taken.frame.tag.flags.contains(.unusable))
         }
-        let flaws = self.repair.takeFlaws().audio
+        let flaws = self.repair.popFlaws().audio
         #expect(flaws.reframed == 3 && flaws.headersMade == (hasHeader ? 0 : 1) && flaws.broken == 0 && flaws.headless == 0)
     }
 
     /// The sequence header itself may be one of ADTS.
     @Test mutating func headerOfADTS() throws {
         let payload = ByteBuffer(bytes: [0xAF, 0] + Self.adts([]))
-        let taken = try #require(try self.take(try Frame(kind: .audio, timestamp: 0, payload: payload)))
+        let taken = try #require(try self.examine(try Frame(kind: .audio, timestamp: 0, payload: payload)))
         #expect(Array(taken.frame.payload.readableBytesView) == [0xAF, 0, 0x12, 0x10])
     }
 
     @Test mutating func soundThatIsNotCertain() throws {
-        _ = try self.take(try Frame(kind: .audio, timestamp: 0, payload: hex(Configurations.aac44Stereo)))
+        _ = try self.examine(try Frame(kind: .audio, timestamp: 0, payload: hex(Configurations.aac44Stereo)))
         for body in [
             Self.adts(Self.block, length: 99), Self.adts(Self.block, blocks: 2), Self.adts(Self.block) + Self.adts(Self.block),
             [0xFF, 0xF1],
         ] {
             let sent = try Self.sound(body)
-            let taken = try #require(try self.take(sent)).frame
+            let taken = try #require(try self.examine(sent)).frame
             #expect(taken.payload == sent.payload && taken.tag.flags.contains(.unusable))
         }
-        #expect(self.repair.takeFlaws().audio.broken == 4)
+        #expect(self.repair.popFlaws().audio.broken == 4)
     }
 
     @Test mutating func soundWithoutAHeader() throws {
-        let taken = try #require(try self.take(try Self.sound(Self.block))).frame
+        let taken = try #require(try self.examine(try Self.sound(Self.block))).frame
         #expect(taken.tag.flags.contains(.unusable))
-        #expect(self.repair.takeFlaws().audio.headless == 1)
+        #expect(self.repair.popFlaws().audio.headless == 1)
     }
 
     // MARK: The rest
@@ -323,7 +323,7 @@ import Testing
         ]
         for (kind, bytes) in payloads {
             let sent = try Frame(kind: kind, timestamp: 0, payload: ByteBuffer(bytes: bytes))
-            let taken = try #require(try self.take(sent))
+            let taken = try #require(try self.examine(sent))
             #expect(taken.frame.payload == sent.payload && taken.frame.tag == sent.tag && taken.before == nil)
         }
     }
@@ -336,7 +336,7 @@ import Testing
         for _ in 0..<3 { buffer.writeImmutableBuffer(picture) }
         let before = buffer
         let slice = try #require(buffer.getSlice(at: picture.readableBytes, length: picture.readableBytes))
-        let taken = try #require(try self.take(try Frame(kind: .video, timestamp: 0, payload: slice))).frame
+        let taken = try #require(try self.examine(try Frame(kind: .video, timestamp: 0, payload: slice))).frame
         #expect(taken.isKeyframe && buffer == before && slice == picture)
     }
 
@@ -351,9 +351,9 @@ import Testing
                     var damaged = whole
                     damaged[index] = value
                     for bytes in [damaged, Array(damaged[..<index])] where !bytes.isEmpty {
-                        _ = try self.take(try Self.picture(bytes, isFlagged: index % 2 == 0))
-                        _ = try self.take(try Self.sound(bytes))
-                        _ = try self.take(try Frame(kind: .video, timestamp: 0, payload: ByteBuffer(bytes: [0x1C, 1, 0, 0, 0] + bytes)))
+                        _ = try self.examine(try Self.picture(bytes, isFlagged: index % 2 == 0))
+                        _ = try self.examine(try Self.sound(bytes))
+                        _ = try self.examine(try Frame(kind: .video, timestamp: 0, payload: ByteBuffer(bytes: [0x1C, 1, 0, 0, 0] + bytes)))
                     }
                 }
             }

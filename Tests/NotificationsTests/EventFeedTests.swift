@@ -101,7 +101,7 @@ import Testing
                     } else {
                         page = Array(store.filter { $0.id > after && (room == nil || $0.roomID?.rawValue == room) }.prefix(limit))
                     }
-                case .takeFromRing:
+                case .readRing:
                     let entry = try #require(ring.first(after: cursor.position))
                     cursor.sent(entry.id)
                     if room == nil || entry.room?.rawValue == room { told.append(entry.id) }

@@ -113,7 +113,7 @@ import Testing
     @Test func aFormatOfAnotherVersionIsNamedAsTheProblem() throws {
         let target = WebhookTarget(url: "http://c.example/", format: WebhookTarget.Format(rawValue: "zeppelin"))
         let problem = WebhookBodyError(description: "this version does not know the format \"zeppelin\" of the target")
-        #expect(target.takes(.roomLive))
+        #expect(target.accepts(.roomLive))
         #expect(throws: problem) { try WebhookRequest(Self.entry(target: target), sender: Self.sender, atSeconds: 0) }
         let hook = StoredWebhook(
             id: 1, name: "c", url: target.url, format: target.format, kinds: [], rooms: [], isPaused: false, secret: "s", createdAt: 0)
@@ -183,7 +183,7 @@ import Testing
     @Test(arguments: RoomEvent.Kind.allCases) func targetsTakeWhatTheirFormatHas(_ kind: RoomEvent.Kind) {
         let counterparts = ["stream.begin", "stream.end", "snapshot.taken"]
         let isTencents = counterparts.contains(kind.rawValue) || kind.rawValue.hasPrefix("record.") || kind.rawValue.hasPrefix("link.")
-        #expect(Self.earshot.takes(kind))
-        #expect(Self.tencent.takes(kind) == isTencents, "\(kind.rawValue)")
+        #expect(Self.earshot.accepts(kind))
+        #expect(Self.tencent.accepts(kind) == isTencents, "\(kind.rawValue)")
     }
 }

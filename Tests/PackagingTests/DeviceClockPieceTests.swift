@@ -33,7 +33,7 @@ import Testing
         func ingest(_ frame: Frame, _ nowMs: Int64) {
             items = []
             state.ingest(frame, token: token, nowMs: nowMs, items: &items)
-            for case .frame(let frame) in items { maker.take([.frame(frame)], nowMs: nowMs, wallMs: nowMs) }
+            for case .frame(let frame) in items { maker.receive([.frame(frame)], nowMs: nowMs, wallMs: nowMs) }
         }
         for header in try await Self.headers() { ingest(header, 0) }
         for shot in shots {

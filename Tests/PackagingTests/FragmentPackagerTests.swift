@@ -19,10 +19,10 @@ import Testing
         let pictures = clip.count { $0.kind == .video && $0.payload.count > 5 && $0.payload[1] == 1 }
         let taker = PieceList()
         let maker = FragmentPackager(.fmp4, for: taker)
-        maker.take(try PieceList.frames(clip, by: 3_600_000), nowMs: 0, wallMs: 1_000_000)
+        maker.receive(try PieceList.frames(clip, by: 3_600_000), nowMs: 0, wallMs: 1_000_000)
         let before = taker.pieces.count
         #expect(before > 15)
-        maker.take(try PieceList.frames(clip, by: 3_604_000 + leapMs, skippingHeaders: true), nowMs: 4_000, wallMs: 1_004_000)
+        maker.receive(try PieceList.frames(clip, by: 3_604_000 + leapMs, skippingHeaders: true), nowMs: 4_000, wallMs: 1_004_000)
         maker.finish(nowMs: 8_000)
         #expect(taker.beginnings.count == 2, "\(maker.problems)")
         #expect(taker.pieces.count > 2 * before - 3)
@@ -41,7 +41,7 @@ import Testing
         let source = try await Fixture.flv(video: Fixture.baseline, audio: ["-c:a", "libmp3lame", "-ar", "44100"], seconds: 4)
         let taker = PieceList()
         let maker = FragmentPackager(.fmp4, for: taker, rebases: isFile)
-        maker.take(try PieceList.frames(FLVFile.read(source)), nowMs: 0, wallMs: 0)
+        maker.receive(try PieceList.frames(FLVFile.read(source)), nowMs: 0, wallMs: 0)
         maker.finish(nowMs: 4_000)
         let codecs = taker.beginnings.map(\.codecs)
         #expect(codecs.count == 1 && codecs[0].hasPrefix("avc1.") && codecs[0].hasSuffix(isFile ? ",mp4a.6B" : ",mp4a.40.2"), "\(codecs)")
@@ -60,8 +60,8 @@ import Testing
             if tag.kind == .audio, tag.timestamp > 2_000 { tag.timestamp += 3_600_000 }
             return tag
         }
-        maker.take(try PieceList.frames(late), nowMs: 0, wallMs: 0)
-        maker.take(try PieceList.frames(clip, by: 4_000, skippingHeaders: true), nowMs: 0, wallMs: 0)
+        maker.receive(try PieceList.frames(late), nowMs: 0, wallMs: 0)
+        maker.receive(try PieceList.frames(clip, by: 4_000, skippingHeaders: true), nowMs: 0, wallMs: 0)
         maker.finish(nowMs: 4_000)
         #expect(taker.beginnings.count >= 2)
         let pictures = taker.pieces.count { $0.holdsKeyframe }
@@ -73,7 +73,7 @@ import Testing
         let taker = PieceList()
         let maker = FragmentPackager(.fmp4, for: taker)
         for item in try PieceList.frames(try await FLVTag.clip(audio: false, rate: 2)) {
-            maker.take([item], nowMs: 0, wallMs: 0)
+            maker.receive([item], nowMs: 0, wallMs: 0)
             maker.closeStalled(nowMs: 0)
         }
         let durations = taker.pieces.map { $0.fragment.durationMs }
@@ -90,7 +90,7 @@ import Testing
         var count = 0
         for round in 0..<4 as Range<Int64> {
             for item in try PieceList.frames(clip, by: round * 4_000, skippingHeaders: round > 0) {
-                maker.take([item], nowMs: 0, wallMs: 0)
+                maker.receive([item], nowMs: 0, wallMs: 0)
                 guard case .frame(let frame) = item, frame.kind == .video else { continue }
                 count += 1
                 // In the middle of a part.
@@ -130,7 +130,7 @@ import Testing
                 return moved
             }
             for item in try PieceList.frames(uneven.sorted { $0.timestamp < $1.timestamp }, by: round * 4_000, skippingHeaders: round > 0) {
-                maker.take([item], nowMs: 0, wallMs: 0)
+                maker.receive([item], nowMs: 0, wallMs: 0)
                 guard let text = taker.mediaPlaylist(PlaylistKind(isLowLatency: true, skips: false))?.text else { continue }
                 let violations = history.check(text).filter { $0.rule != .partDurationFloor }
                 #expect(violations.isEmpty, "\(violations)\n\(text)")
@@ -148,9 +148,9 @@ import Testing
         let maker = FragmentPackager(format, for: taker)
         var history = PlaylistHistory()
         for round in 0..<3 as Range<Int64> {
-            if round > 0 { maker.take([.restarted], nowMs: 0, wallMs: 0) }
+            if round > 0 { maker.receive([.restarted], nowMs: 0, wallMs: 0) }
             for item in try PieceList.frames(clip, by: round * 9_000) {
-                maker.take([item], nowMs: 0, wallMs: 0)
+                maker.receive([item], nowMs: 0, wallMs: 0)
                 guard let text = taker.mediaPlaylist(PlaylistKind(isLowLatency: true, skips: false))?.text else { continue }
                 let violations = history.check(text)
                 #expect(violations.isEmpty, "\(violations)\n\(text)")
@@ -168,7 +168,7 @@ import Testing
         let clip = try await FLVTag.clip().filter { hasVideo || $0.kind == .audio }
         let taker = WindowTaker(try MediaWindow(epoch: "e", configuration: .init(windowMs: 60_000)), cacheLimit: (1 << 20, 10_000))
         let maker = FragmentPackager(.fmp4, for: taker)
-        maker.take(try PieceList.frames(clip), nowMs: 0, wallMs: 0)
+        maker.receive(try PieceList.frames(clip), nowMs: 0, wallMs: 0)
         #expect(!taker.sinceKeyframe.isEmpty)
         maker.closeStalled(nowMs: 0)
         taker.stalled()
@@ -189,7 +189,7 @@ import Testing
             let direct = taker.pieces.count
             guard isNews else { continue }
             wakes += 1
-            maker.take(pending, nowMs: 0, wallMs: 0)
+            maker.receive(pending, nowMs: 0, wallMs: 0)
             pending = []
             // One wake makes at most one piece: nothing was due before.
             if direct > 0 { #expect(taker.pieces.count - direct <= 1) }

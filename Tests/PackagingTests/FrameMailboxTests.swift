@@ -42,11 +42,11 @@ import Testing
         let ledger = MemoryLedger(limit: 1)
         do {
             let mailbox = FrameMailbox(on: MultiThreadedEventLoopGroup.singleton.any(), ledger: ledger) {}
-            for number in 0..<10 { mailbox.take([try Self.picture(Int64(number), key: number == 0, count: 100_000)]) }
+            for number in 0..<10 { mailbox.receive([try Self.picture(Int64(number), key: number == 0, count: 100_000)]) }
             #expect((900_000..<1_100_000).contains(ledger.used))
             #expect(mailbox.drain().items.count == 10)
             #expect(ledger.used < 100_000)
-            mailbox.take([try Self.picture(10, count: 200_000)])
+            mailbox.receive([try Self.picture(10, count: 200_000)])
             #expect(ledger.used >= 200_000)
         }
         #expect(ledger.used == 0)
@@ -54,25 +54,25 @@ import Testing
 
     @Test func wakesForWhatIsWorthIt() throws {
         let (mailbox, wakes) = Self.mailbox()
-        mailbox.take([try Self.picture(100)])
+        mailbox.receive([try Self.picture(100)])
         #expect(wakes.value == 1, "nothing is known of what it waits for")
-        mailbox.take([try Self.picture(133)])
+        mailbox.receive([try Self.picture(133)])
         #expect(wakes.value == 1, "it is awake")
         #expect(mailbox.drain().items.count == 2)
         #expect(mailbox.rest(Self.patience))
-        mailbox.take([try Self.picture(166), .frame(try Frame(kind: .data, timestamp: 166, payload: ByteBuffer(bytes: [2, 0, 1, 65])))])
-        mailbox.take([try Self.picture(400, key: true)])
+        mailbox.receive([try Self.picture(166), .frame(try Frame(kind: .data, timestamp: 166, payload: ByteBuffer(bytes: [2, 0, 1, 65])))])
+        mailbox.receive([try Self.picture(400, key: true)])
         #expect(wakes.value == 1)
-        mailbox.take([try Self.picture(533, key: true)])
+        mailbox.receive([try Self.picture(533, key: true)])
         #expect(wakes.value == 2, "a keyframe that ends the piece")
         #expect(mailbox.drain().items.count == 4)
-        mailbox.take([try Self.picture(1_000)])
+        mailbox.receive([try Self.picture(1_000)])
         #expect(!mailbox.rest(Self.patience), "what came meanwhile is due")
         _ = mailbox.drain()
         #expect(mailbox.rest(Self.patience))
         for item in [try Self.picture(1_033), try Self.picture(50), .restarted, .ended] {
             let before = wakes.value
-            mailbox.take([item])
+            mailbox.receive([item])
             #expect(wakes.value == before + 1, "\(item)")
             _ = mailbox.drain()
             _ = mailbox.rest(Self.patience)
@@ -85,10 +85,10 @@ import Testing
         var patience = Self.patience
         patience.dueMs = .max / 2
         patience.holdMs = 400
-        mailbox.take([try Self.picture(100)])
+        mailbox.receive([try Self.picture(100)])
         _ = mailbox.drain()
         #expect(mailbox.rest(patience))
-        mailbox.take([try Self.picture(133)])
+        mailbox.receive([try Self.picture(133)])
         try await eventually("the stall") {
             mailbox.sweep()
             return wakes.value == 2
@@ -99,7 +99,7 @@ import Testing
         #expect(wakes.value == 2)
         var ms: Int64 = 166
         try await eventually("what waits for too long") {
-            mailbox.take([try Self.picture(ms)])
+            mailbox.receive([try Self.picture(ms)])
             ms += 1
             mailbox.sweep()
             return wakes.value == 3
@@ -111,7 +111,7 @@ import Testing
     @Test func isBounded() throws {
         let (mailbox, _) = Self.mailbox(limitBytes: 100_000)
         for round in 0..<1_000 {
-            mailbox.take([
+            mailbox.receive([
                 .frame(
                     try Frame(kind: .data, timestamp: 0, payload: ByteBuffer(bytes: [2, 0, 1, 65] + [UInt8](repeating: 0, count: 5_000)))),
                 try Self.header(UInt8(round % 250), count: 2_000), try Self.picture(Int64(round), count: 3_000),
@@ -139,7 +139,7 @@ import Testing
             var read = ByteBuffer(
                 bytes: [0x27, 1, 0, 0, 0] + [UInt8](repeating: fill, count: 2_000) + [UInt8](repeating: 255, count: 50_000))
             let slice = try read.readSlice(length: 2_005).orThrow()
-            mailbox.take([.frame(try Frame(kind: .video, timestamp: Int64(round), payload: slice))])
+            mailbox.receive([.frame(try Frame(kind: .video, timestamp: Int64(round), payload: slice))])
             if round % 3 == 2 {
                 for case .frame(let frame) in mailbox.drain().items { kept.append((frame, UInt8(frame.timestamp + 1))) }
                 _ = mailbox.rest(nil)

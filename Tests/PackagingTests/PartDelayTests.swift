@@ -43,13 +43,13 @@ import Testing
         for nowMs in first...arrivalMs(last) + 1_000 {
             clock.nowMs.store(nowMs, ordering: .relaxed)
             loop.advanceTime(by: .milliseconds(1))
-            while case .frame(let frame)? = frames.first, arrivalMs(frame.timestamp) <= nowMs { mailbox.take([frames.removeFirst()]) }
+            while case .frame(let frame)? = frames.first, arrivalMs(frame.timestamp) <= nowMs { mailbox.receive([frames.removeFirst()]) }
             if nowMs % (RelayLoop.sweepInterval.nanoseconds / 1_000_000) == 0 { mailbox.sweep() }
             guard clock.isWoken.exchange(false, ordering: .relaxed) else { continue }
             // As a remuxer does while a player waits for the next part.
             repeat {
                 let batch = mailbox.drain()
-                maker.take(batch.items, nowMs: nowMs, wallMs: nowMs)
+                maker.receive(batch.items, nowMs: nowMs, wallMs: nowMs)
                 if batch.isStalled { maker.closeStalled(nowMs: nowMs) }
             } while !mailbox.rest(maker.patience)
             guard let text = taker.mediaPlaylist(PlaylistKind(isLowLatency: true, skips: false)) else { continue }

@@ -12,7 +12,7 @@ import Testing
 /// The ends and beginnings of runs of pieces, as players see them.
 @Suite struct PieceRunTests {
     private static func feed(_ tags: [FLVTag], by ms: Int64 = 0, to maker: FragmentPackager) throws {
-        maker.take(try PieceList.frames(tags, by: ms), nowMs: ms, wallMs: ms)
+        maker.receive(try PieceList.frames(tags, by: ms), nowMs: ms, wallMs: ms)
     }
 
     /// A publisher returns after five seconds: the stream's time has a gap, the container's has none.
@@ -21,7 +21,7 @@ import Testing
         let taker = PieceList()
         let maker = FragmentPackager(.fmp4, for: taker)
         try Self.feed(clip, to: maker)
-        maker.take([.restarted], nowMs: 9_000, wallMs: 9_000)
+        maker.receive([.restarted], nowMs: 9_000, wallMs: 9_000)
         try Self.feed(clip, by: 9_000, to: maker)
         maker.finish(nowMs: 13_000)
         #expect(taker.beginnings.count == 2 && taker.beginnings[0].initialization == taker.beginnings[1].initialization)
@@ -35,7 +35,7 @@ import Testing
         let file = PieceList()
         let recorder = FragmentPackager(.fmp4, for: file, rebases: true)
         try Self.feed(clip, to: recorder)
-        recorder.take([.restarted], nowMs: 9_000, wallMs: 9_000)
+        recorder.receive([.restarted], nowMs: 9_000, wallMs: 9_000)
         try Self.feed(clip, by: 9_000, to: recorder)
         recorder.finish(nowMs: 13_000)
         #expect((file.starts.last ?? 0) - (file.starts.first ?? 0) > 12_000)
@@ -49,7 +49,7 @@ import Testing
         let taker = PieceList()
         let maker = FragmentPackager(.fmp4, for: taker)
         try Self.feed(clip.filter { $0.timestamp < ($0.kind == .video ? picturesEnd : soundEnd) }, to: maker)
-        maker.take([.restarted], nowMs: 9_000, wallMs: 9_000)
+        maker.receive([.restarted], nowMs: 9_000, wallMs: 9_000)
         // The sounds before the keyframe are in no piece.
         let back = clip.filter { tag in
             tag.isSequenceHeader || (tag.kind == .video ? tag.timestamp > 900 : !(980...1_120).contains(tag.timestamp))
@@ -103,7 +103,7 @@ import Testing
         let maker = FragmentPackager(.fmp4, for: taker)
         let kept = clip.enumerated().filter { [0, 1, 2, 3, 12, 13, 14, 25, 26, 40, 41, 42, 50, 51, 70, 75, 76, 77].contains($0.offset) }
         for item in try PieceList.frames(kept.map(\.element).filter { $0.kind == .video }) {
-            maker.take([item], nowMs: 0, wallMs: 0)
+            maker.receive([item], nowMs: 0, wallMs: 0)
             maker.closeStalled(nowMs: 0)
         }
         maker.finish(nowMs: 4_000)
@@ -152,7 +152,7 @@ import Testing
         let taker = PieceList()
         let maker = FragmentPackager(.fmp4, for: taker)
         let metadata = try #require(try Self.metadata(["videocodecid", "audiocodecid"]))
-        maker.take([.frame(metadata)], nowMs: 0, wallMs: 0)
+        maker.receive([.frame(metadata)], nowMs: 0, wallMs: 0)
         let sounds = clip.filter { $0.kind == .audio && !$0.isSequenceHeader }
         try Self.feed(headers.filter { $0.kind == .audio } + sounds.filter { $0.timestamp < lateMs }, to: maker)
         #expect(taker.runs == (lateMs < 1_000 ? [] : ["a"]))
@@ -168,7 +168,7 @@ import Testing
         let clip = try await FLVTag.clip()
         let taker = PieceList()
         let maker = FragmentPackager(.fmp4, for: taker, rebases: rebases)
-        maker.take([.frame(try #require(try Self.metadata(["audiocodecid"], denying: "hasVideo")))], nowMs: 0, wallMs: 0)
+        maker.receive([.frame(try #require(try Self.metadata(["audiocodecid"], denying: "hasVideo")))], nowMs: 0, wallMs: 0)
         let sounds = clip.filter { $0.kind == .audio }
         try Self.feed(sounds.filter { $0.timestamp < 100 }, to: maker)
         #expect(taker.runs == (rebases ? [] : ["a"]))

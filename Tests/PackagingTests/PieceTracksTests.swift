@@ -39,7 +39,7 @@ import Testing
     }
 
     private static func feed(_ tags: [FLVTag], by ms: Int64 = 0, to maker: FragmentPackager) throws {
-        maker.take(try PieceList.frames(tags, by: ms), nowMs: ms, wallMs: ms)
+        maker.receive(try PieceList.frames(tags, by: ms), nowMs: ms, wallMs: ms)
     }
 
     /// Pictures that start after seconds of sound are complete, and so is the sound. The video header may arrive early or late.
@@ -174,7 +174,7 @@ import Testing
         let taker = PieceList()
         let maker = Self.maker(taker, use)
         try Self.feed(parts.headers + parts.coded, to: maker)
-        maker.take([.restarted], nowMs: 4_500, wallMs: 4_500)
+        maker.receive([.restarted], nowMs: 4_500, wallMs: 4_500)
         let kept = isMute ? parts.pictures : parts.sounds
         try Self.feed(parts.headers.filter { $0.kind == (isMute ? .video : .audio) }, by: 4_500, to: maker)
         for index in 0..<10 as Range<Int64> { try Self.feed(kept, by: 4_500 + index * 4_000, to: maker) }

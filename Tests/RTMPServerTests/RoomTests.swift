@@ -86,7 +86,7 @@ import Testing
             try await server.waitFor("cam1", .live)
             let before = server.rooms.counters.operations
             for _ in 0..<50 {
-                try await client.perform { session in
+                try await client.run { session in
                     for _ in 0..<40 { session.pause(true, on: 1) }
                 }
             }

@@ -58,7 +58,7 @@ extension LiveServer {
     /// Waits until the server has handled all from this client, and the client has all sent to it.
     package func pass(_ client: RawClient) async throws {
         let value = UInt32.random(in: 1...(.max))
-        try await client.perform { $0.ping(value) }
+        try await client.run { $0.ping(value) }
         try await eventually("the pong") { client.outputs.contains(.pong(value)) }
     }
 

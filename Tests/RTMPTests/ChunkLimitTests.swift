@@ -151,7 +151,7 @@ import Testing
         decoder.append(ByteBuffer(bytes: chunks.bytes))
         var seen: [(bytes: Int, dropped: [Int?])] = []
         while let message = try decoder.nextMessage() {
-            seen.append((message.payload.readableBytes, [decoder.takeDropped(), decoder.takeDropped()]))
+            seen.append((message.payload.readableBytes, [decoder.popDropped(), decoder.popDropped()]))
         }
         #expect(seen.map(\.bytes) == [4, 0, 1])
         #expect(seen.map(\.dropped) == [[nil, nil], [120_000, nil], [nil, nil]])

@@ -207,10 +207,10 @@ import Testing
         #expect(told(try server.send(Command("frobnicate", transaction: 4))) == ["_error NetConnection.Call.Failed error 0"])
         #expect(try server.send(Command("frobnicate")) == [])
         // Told once.
-        var isUnknown = server.session.takeUnknownCommand()
+        var isUnknown = server.session.consumeUnknownCommand()
         #expect(isUnknown)
         for name in ["_result", "_error", "onStatus", ""] { #expect(try server.send(Command(name, transaction: 4)) == []) }
-        isUnknown = server.session.takeUnknownCommand()
+        isUnknown = server.session.consumeUnknownCommand()
         #expect(!isUnknown)
     }
 

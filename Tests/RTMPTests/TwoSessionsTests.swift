@@ -26,10 +26,10 @@ private struct ServerEnd {
             } else {
                 try self.session.receive(message)
             }
-            self.perform()
+            self.runRequests()
         }
         self.session.bytesReceived(self.decoder.receivedBytes)
-        self.perform()
+        self.runRequests()
     }
 
     mutating func send(_ message: Message) {
@@ -38,7 +38,7 @@ private struct ServerEnd {
         self.outgoing += Array(out.readableBytesView)
     }
 
-    mutating func perform() {
+    mutating func runRequests() {
         while let output = self.session.nextOutput() {
             switch output {
             case .send(let message): self.send(message)
@@ -87,7 +87,7 @@ private struct ClientEnd {
         self.decoder.append(bytes)
         while let message = try self.decoder.nextMessage() { try self.session.receive(message) }
         self.session.bytesReceived(self.decoder.receivedBytes)
-        self.perform()
+        self.runRequests()
     }
 
     mutating func send(_ message: Message) {
@@ -96,7 +96,7 @@ private struct ClientEnd {
         self.outgoing += Array(out.readableBytesView)
     }
 
-    mutating func perform() {
+    mutating func runRequests() {
         while let output = self.session.nextOutput() {
             switch output {
             case .send(let message): self.send(message)
@@ -108,7 +108,7 @@ private struct ClientEnd {
 
     mutating func call(_ change: (inout ClientSession) -> Void) {
         change(&self.session)
-        self.perform()
+        self.runRequests()
     }
 }
 
@@ -217,7 +217,7 @@ private struct Pair {
 
         pair.server.session.ping(5)
         pair.server.session.publisherLeft(1)
-        pair.server.perform()
+        pair.server.runRequests()
         try pair.settle()
         #expect(pair.server.requests.last == .pong(5))
         #expect(pair.client.seen.contains(.streamEOF(1)))

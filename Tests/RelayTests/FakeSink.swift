@@ -45,7 +45,7 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
         #expect(self.rest == nil, "a message is started only when the one before is out")
         self.writes += 1
         if let address = vectors.last?.iov_base { self.addresses.append(UnsafeRawPointer(address)) }
-        let count = self.take(bytes)
+        let count = self.accept(bytes)
         var left = count
         for vector in vectors {
             let part = min(left, vector.iov_len)
@@ -56,7 +56,7 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
         return count
     }
 
-    private func take(_ wanted: Int) -> Int {
+    private func accept(_ wanted: Int) -> Int {
         let count = min(wanted, self.writeLimit, self.room ?? Int.max)
         self.room = self.room.map { $0 - count }
         return count
@@ -92,7 +92,7 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
     func makeRoom(_ count: Int? = nil) {
         self.room = count
         if let rest = self.rest, let start = rest.message.start {
-            let end = rest.offset + self.take(rest.message.length - rest.offset)
+            let end = rest.offset + self.accept(rest.message.length - rest.offset)
             for index in rest.offset..<end {
                 self.bytes.append(
                     index < rest.header.count ? rest.header[index] : start.load(fromByteOffset: index, as: UInt8.self))

@@ -117,7 +117,7 @@ private final class CountingTap: StreamTap {
     private let count = Mutex(0)
     var frames: Int { self.count.withLock { $0 } }
 
-    func take(_ items: [TapItem]) {
+    func receive(_ items: [TapItem]) {
         let frames = items.count { if case .frame = $0 { true } else { false } }
         self.count.withLock { $0 += frames }
     }

@@ -88,8 +88,8 @@ import Testing
         var refusals = OutputRefusals()
         refusals.note(.audio, 3, "one")
         refusals.note(.audio, 4, "another")
-        let taken = refusals.take()
+        let taken = refusals.popAll()
         #expect(taken.audio == TrackRefusal(frames: 7, cause: "another") && taken.video == nil)
-        #expect(refusals.take().audio == nil)
+        #expect(refusals.popAll().audio == nil)
     }
 }

@@ -11,19 +11,19 @@ import Testing
     private var items: [StreamState.Item] = []
     private var token = 0
 
-    private mutating func took() -> [String] {
+    private mutating func popItems() -> [String] {
         defer { self.items = [] }
         return describe(self.items)
     }
 
     private mutating func claim(nowMs: Int64) throws {
         self.token = try self.state.claim(self.me, nowMs: nowMs, items: &self.items).token
-        _ = self.took()
+        _ = self.popItems()
     }
 
     private mutating func feed(_ frame: Frame, nowMs: Int64) -> [String] {
         self.state.ingest(frame, token: self.token, nowMs: nowMs, items: &self.items)
-        return self.took()
+        return self.popItems()
     }
 
     /// Pictures and sounds each 500 ms, from `start` until before `end`. Returns what else went out.
@@ -80,7 +80,7 @@ import Testing
         #expect(try self.play([.video], 0..<4_000) == ["prelude [2]"])
         self.state.leave(token: self.token, clean: false, nowMs: 4_000)
         self.token = try self.state.claim(self.me, nowMs: 5_000, items: &self.items).token
-        #expect(self.took() == ["prelude [2, 3]", "dropGOP"])
+        #expect(self.popItems() == ["prelude [2, 3]", "dropGOP"])
         #expect(self.feed(try Make.videoHeader(2), nowMs: 5_000) == [], "the pictures' header is known")
         #expect(self.feed(try Make.audioHeader(3), nowMs: 5_000).map { $0.prefix(7) } == ["frame 3"])
     }

@@ -17,9 +17,9 @@ import Testing
     @Test func slabsAreChargedAndGivenBack() {
         let ledger = MemoryLedger(limit: 100_000)
         var allocator = SlabAllocator(ledger: ledger)
-        var pieces = [allocator.take(100, nowMs: 0)]
+        var pieces = [allocator.reserve(100, nowMs: 0)]
         #expect(ledger.used == 8 << 10)
-        pieces.append(allocator.take(100_000, nowMs: 0))
+        pieces.append(allocator.reserve(100_000, nowMs: 0))
         #expect(ledger.used == (8 << 10) + 100_000 && ledger.isOver)
         pieces = []
         #expect(ledger.used == 8 << 10 && !ledger.isOver)

@@ -245,7 +245,7 @@ import Testing
 private final class PayloadTap: StreamTap {
     let payloads = Mutex<[ByteBuffer]>([])
 
-    func take(_ items: [TapItem]) {
+    func receive(_ items: [TapItem]) {
         self.payloads.withLock { payloads in
             for item in items {
                 switch item {

@@ -11,7 +11,7 @@ import Testing
     private var state = StreamState()
 
     /// Activity since the last call.
-    private mutating func took() -> [String] {
+    private mutating func popItems() -> [String] {
         defer { self.items = [] }
         return self.items.compactMap { item in
             switch item {
@@ -29,29 +29,29 @@ import Testing
     @Test mutating func firstMediaAndSilence() throws {
         let token = try self.state.claim(self.me, nowMs: 0, items: &self.items).token
         self.feed([try Make.metadata(1), try Make.videoHeader(2), try Make.audioHeader(3)], token: token, nowMs: 10)
-        #expect(self.took() == [], "headers are not media")
+        #expect(self.popItems() == [], "headers are not media")
         self.feed([try Make.key(4, at: 0), try Make.inter(5, at: 20)], token: token, nowMs: 20)
-        #expect(self.took() == ["active"], "once")
+        #expect(self.popItems() == ["active"], "once")
         _ = self.state.tick(nowMs: 15_019, items: &self.items)
-        #expect(self.took() == [])
+        #expect(self.popItems() == [])
         _ = self.state.tick(nowMs: 15_020, items: &self.items)
         _ = self.state.tick(nowMs: 16_000, items: &self.items)
-        #expect(self.took() == ["quiet"], "once")
+        #expect(self.popItems() == ["quiet"], "once")
         self.feed([try Make.audio(6, at: 40)], token: token, nowMs: 17_000)
-        #expect(self.took() == ["active"])
+        #expect(self.popItems() == ["active"])
     }
 
     @Test mutating func announcedPause() throws {
         let token = try self.state.claim(self.me, nowMs: 0, items: &self.items).token
         self.feed([try Make.key(1, at: 0)], token: token, nowMs: 0)
-        _ = self.took()
+        _ = self.popItems()
         self.state.announcePause(nowMs: 100)
         self.feed([try Make.inter(2, at: 20)], token: token, nowMs: 1_099)
-        #expect(self.took() == [], "what was on its way")
+        #expect(self.popItems() == [], "what was on its way")
         _ = self.state.tick(nowMs: 60_000, items: &self.items)
-        #expect(self.took() == [], "a paused publisher does not fall silent")
+        #expect(self.popItems() == [], "a paused publisher does not fall silent")
         self.feed([try Make.inter(3, at: 40)], token: token, nowMs: 61_000)
-        #expect(self.took() == ["active"])
+        #expect(self.popItems() == ["active"])
     }
 
     /// A pause has its own limit, which may be longer or shorter than a silence's.
@@ -194,11 +194,11 @@ import Testing
     @Test mutating func periodsChangeWhileItRuns() throws {
         let token = try self.state.claim(self.me, nowMs: 0, items: &self.items).token
         self.feed([try Make.audio(1, at: 0)], token: token, nowMs: 0)
-        _ = self.took()
+        _ = self.popItems()
         var grace = GracePeriods()
         grace.quietMs = 1_000
         self.state.change(to: grace)
         _ = self.state.tick(nowMs: 1_000, items: &self.items)
-        #expect(self.took() == ["quiet"])
+        #expect(self.popItems() == ["quiet"])
     }
 }

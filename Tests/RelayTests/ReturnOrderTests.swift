@@ -91,8 +91,8 @@ import Testing
         }
         func isHeld(_ sizes: [Int]) throws -> Bool {
             var order = ReturnOrder()
-            for size in sizes.dropLast() { _ = order.take(try frame(bytes: size), nowMs: 0) }
-            let outcome = order.take(try frame(bytes: sizes.last ?? 2), nowMs: 0)
+            for size in sizes.dropLast() { _ = order.receive(try frame(bytes: size), nowMs: 0) }
+            let outcome = order.receive(try frame(bytes: sizes.last ?? 2), nowMs: 0)
             if case .held = outcome { return true } else { return false }
         }
         #expect(try isHeld([1 << 20, 1 << 20, 2 << 20]))

@@ -84,7 +84,7 @@ private final class TimesTap: StreamTap {
     private let kept = Mutex<[Int64]>([])
     var times: [Int64] { self.kept.withLock { $0 } }
 
-    func take(_ items: [TapItem]) {
+    func receive(_ items: [TapItem]) {
         let times = items.compactMap { item in
             if case .frame(let frame) = item { frame.timestamp } else { nil }
         }

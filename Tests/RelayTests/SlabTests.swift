@@ -12,7 +12,7 @@ import Testing
         for index in 0..<3_000 {
             nowMs += Int64.random(in: 0...300, using: &random)
             let count = index % 50 == 0 ? Int.random(in: 1...600_000, using: &random) : Int.random(in: 1...3_000, using: &random)
-            let piece = allocator.take(count, nowMs: nowMs)
+            let piece = allocator.reserve(count, nowMs: nowMs)
             #expect(piece.bytes.count == count && piece.slab.used <= piece.slab.capacity)
             pieces.append(piece)
         }
@@ -22,42 +22,42 @@ import Testing
 
     @Test func runsAreContiguous() {
         var allocator = SlabAllocator()
-        let first = allocator.take(100, nowMs: 0)
-        let second = allocator.take(50, nowMs: 0)
+        let first = allocator.reserve(100, nowMs: 0)
+        let second = allocator.reserve(50, nowMs: 0)
         #expect(first.slab === second.slab && first.bytes.baseAddress! + 100 == second.bytes.baseAddress!)
     }
 
     @Test func sizeFollowsTheRate() {
         var allocator = SlabAllocator()
-        #expect(allocator.take(1, nowMs: 0).slab.capacity == 8 << 10)
-        for _ in 0..<2_000 { _ = allocator.take(1_000, nowMs: 0) }
-        #expect(allocator.take(1_000, nowMs: 0).slab.capacity == 256 << 10)
+        #expect(allocator.reserve(1, nowMs: 0).slab.capacity == 8 << 10)
+        for _ in 0..<2_000 { _ = allocator.reserve(1_000, nowMs: 0) }
+        #expect(allocator.reserve(1_000, nowMs: 0).slab.capacity == 256 << 10)
         var nowMs: Int64 = 0
         for _ in 0..<5_000 {
             nowMs += 100
-            _ = allocator.take(1_000, nowMs: nowMs)
+            _ = allocator.reserve(1_000, nowMs: nowMs)
         }
-        #expect(allocator.take(1_000, nowMs: nowMs).slab.capacity <= 32 << 10)
+        #expect(allocator.reserve(1_000, nowMs: nowMs).slab.capacity <= 32 << 10)
     }
 
     /// A large message does not end the slab of the small ones.
     @Test func largeMessagesAreApart() {
         var allocator = SlabAllocator()
-        let small = allocator.take(100, nowMs: 0)
-        let large = allocator.take(1 << 20, nowMs: 0)
+        let small = allocator.reserve(100, nowMs: 0)
+        let large = allocator.reserve(1 << 20, nowMs: 0)
         #expect(large.slab !== small.slab && large.slab.capacity == 1 << 20 && large.slab.free == 0)
-        #expect(allocator.take(100, nowMs: 0).slab === small.slab)
+        #expect(allocator.reserve(100, nowMs: 0).slab === small.slab)
     }
 
     @Test func firstMessageMayBeLarge() {
         var allocator = SlabAllocator()
-        #expect(allocator.take(1 << 20, nowMs: 0).slab.capacity == 1 << 20)
-        #expect(allocator.take(10, nowMs: 0).slab.capacity == 16 << 10)
+        #expect(allocator.reserve(1 << 20, nowMs: 0).slab.capacity == 1 << 20)
+        #expect(allocator.reserve(10, nowMs: 0).slab.capacity == 16 << 10)
     }
 
     @Test func resetLetsGo() {
         var allocator = SlabAllocator()
-        weak let slab = allocator.take(10, nowMs: 0).slab
+        weak let slab = allocator.reserve(10, nowMs: 0).slab
         #expect(slab != nil)
         allocator.reset()
         #expect(slab == nil)

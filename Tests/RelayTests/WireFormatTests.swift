@@ -137,7 +137,7 @@ private final class KeepingTap: StreamTap {
     private let items = Mutex<[String]>([])
     var words: [String] { self.items.withLock { $0 } }
 
-    func take(_ items: [TapItem]) {
+    func receive(_ items: [TapItem]) {
         let words = items.map { item in
             switch item {
             case .prelude(let frames): (["prelude"] + frames.map { "\(Received($0).id)" }).joined(separator: " ")

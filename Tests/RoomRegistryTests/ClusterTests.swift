@@ -86,7 +86,7 @@ import Testing
     /// The more nodes there are, the longer each waits between two looks.
     @Test func nodesAreCounted() async throws {
         try await TestCluster.with { cluster in
-            #expect(cluster["c"].registry.store.seat?.lease.nodeCount == 3)
+            #expect(cluster["c"].registry.store.membership?.lease.nodeCount == 3)
         }
     }
 

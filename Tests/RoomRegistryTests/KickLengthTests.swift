@@ -13,7 +13,7 @@ import Testing
         let store = test.registry
         for ms in [first, second] {
             let kick = Kick(roomID: room.id, user: "bob", until: test.now + ms)
-            try await store.perform { try $0.store.setKick(kick, now: kick.until - ms) }
+            try await store.call { try $0.store.setKick(kick, now: kick.until - ms) }
         }
         #expect(try test.sql(Int64.self, "SELECT until FROM kicks") == test.now + kept)
         #expect(try test.sql(Int.self, "SELECT count(*) FROM kicks") == 1)

@@ -66,7 +66,7 @@ import Testing
         try await TestCluster.with([]) { cluster in
             try await cluster.join("a", proxied: true)
             let (registry, proxy) = (cluster["a"].registry, try #require(cluster["a"].proxy))
-            let lease = try #require(registry.store.seat?.lease)
+            let lease = try #require(registry.store.membership?.lease)
             try await eventually("that it has seen the others for long enough", within: 60) { lease.mayClearUp }
             proxy.mode = .away
             try await Task.sleep(for: .seconds(6))
@@ -101,13 +101,13 @@ import Testing
     @Test(arguments: ["WHERE id < (SELECT max(id) FROM signals)", ""]) func signalsThatAreForgotten(_ which: String) async throws {
         try await TestCluster.with(["a", "b"]) { cluster in
             let (a, b) = (cluster["a"], cluster["b"])
-            await b.registry.pauseLooking(true)
+            await b.registry.pausePolling(true)
             for name in ["x", "y"] {
                 _ = try await a.registry.forbid(
                     StreamPath(app: "live", name: name), untilMs: a.registry.now + 3_600_000, reason: "", by: Actor("test"))
             }
             try cluster.sql("DELETE FROM signals \(which)")
-            await b.registry.pauseLooking(false)
+            await b.registry.pausePolling(false)
             try await eventually("both bans") { ["live/x", "live/y"].allSatisfy { b.registry.playRefusal($0) == .forbidden } }
             try await a.registry.resume(StreamPath(app: "live", name: "x"), by: Actor("test"))
             try await eventually("what comes after") { b.registry.playRefusal("live/x") == nil }
@@ -126,7 +126,7 @@ import Testing
             _ = try await a.registry.create(cluster.room("cam1"), by: Actor("test"))
             try await eventually("the first event") { b.events == [1] }
             // Only the commit of the call is to be lost, none of a read.
-            await b.registry.pauseLooking(true)
+            await b.registry.pausePolling(true)
             proxy.mode = .losingCommit
             let call = Task {
                 try await b.registry.forbid(
@@ -138,7 +138,7 @@ import Testing
             }
             // What comes behind it waits for it.
             _ = try await a.registry.create(cluster.room("cam3"), by: Actor("test"))
-            await b.registry.pauseLooking(false)
+            await b.registry.pausePolling(false)
             proxy.mode = .passing
             #expect(try await call.value.path.name == "x")
             #expect(b.registry.playRefusal("live/x") == .forbidden)
@@ -186,7 +186,7 @@ import Testing
             #expect(states == [.gone, .gone, .running])
             try cluster.sql("UPDATE nodes SET expires_at = expires_at - interval '25 hours' WHERE name = 'a'")
             #expect(try await cluster["c"].registry.nodes().map(\.name) == ["b", "c"])
-            #expect(cluster["c"].registry.store.seat?.lastLeftPush != nil)
+            #expect(cluster["c"].registry.store.membership?.lastLeftPush != nil)
         }
     }
 }

@@ -11,8 +11,8 @@ import Testing
     private static func outcomes(_ signal: NodeSignal, _ events: [RoomEvent]) -> [String] {
         signal.results(Dictionary(uniqueKeysWithValues: events.map { ($0.id, $0) })).outcomes.map { outcome in
             switch outcome {
-            case .heard(let event): "heard \(event.id)"
-            case .marked(let mark): "marked \(mark.id) \(mark.kind.rawValue) \(mark.roomID?.rawValue ?? "-")"
+            case .eventElsewhere(let event): "heard \(event.id)"
+            case .eventMark(let mark): "marked \(mark.id) \(mark.kind.rawValue) \(mark.roomID?.rawValue ?? "-")"
             default: "\(outcome)"
             }
         }
@@ -36,5 +36,5 @@ import Testing
     }
 
     @Test(arguments: [(1, 100), (3, 100), (400, 100), (404, 101), (1_000, 250), (4_000, 1_000), (100_000, 1_000)])
-    func looksOfManyNodes(_ nodes: Int, _ ms: Int) { #expect(RoomRegistry.lookMs(nodes: nodes) == ms) }
+    func looksOfManyNodes(_ nodes: Int, _ ms: Int) { #expect(RoomRegistry.pollMs(nodes: nodes) == ms) }
 }

@@ -234,7 +234,7 @@ import Testing
 
     @Test func aStrangersPlaceInTheDoctor() async throws {
         try await Self.withLocation { location in
-            let facts = try DatabaseProbe.look(location) { Int64(Date().timeIntervalSince1970 * 1_000) }
+            let facts = try DatabaseProbe.probe(location) { Int64(Date().timeIntervalSince1970 * 1_000) }
             #expect(facts.version.contains(".") && !facts.isEncrypted && abs(facts.aheadMs) < 60_000 && facts.location == "\(location)")
         }
     }

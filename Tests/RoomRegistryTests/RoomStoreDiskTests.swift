@@ -88,7 +88,7 @@ import Testing
         submit(.trail, 40, bytes: 2 << 20)
         #expect(dropped.withLock { $0.contains(40) } && intake.facts.bytes <= 1 << 20)
         // Facts that the store rejected go back in front; waiting calls are returned.
-        let first = intake.take(3)
+        let first = intake.pop(3)
         let waiting = intake.facts.waiting
         #expect(first.map(\.kind) == [.call, .fact, .fact])
         submit(.call, 101)

@@ -131,7 +131,7 @@ import Testing
             let images = Images(of: folder)
             var configuration = Configuration()
             configuration.foreignKeysEnabled = false
-            configuration.prepareDatabase { db in db.trace { _ in images.take() } }
+            configuration.prepareDatabase { db in db.trace { _ in images.copy() } }
             let pool = try DatabasePool(path: folder + "/earshot.db", configuration: configuration)
             try SQLiteSchema.migrate(pool, Self.steps)
             try pool.close()
@@ -156,7 +156,7 @@ import Testing
 
         init(of folder: String) { self.folder = folder }
 
-        func take() {
+        func copy() {
             let names = ["earshot.db", "earshot.db-wal", "earshot.db-shm"].filter {
                 FileManager.default.fileExists(atPath: "\(self.folder)/\($0)")
             }

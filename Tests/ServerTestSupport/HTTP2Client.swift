@@ -80,7 +80,7 @@ package final class HTTP2Client: Sendable {
             let replies = self.state.withLock { state -> [HTTP2WireFrame] in
                 state.unread += bytes.readableBytesView
                 var replies: [HTTP2WireFrame] = []
-                while let frame = Self.next(&state.unread) { replies += self.take(frame, &state) }
+                while let frame = Self.next(&state.unread) { replies += self.receive(frame, &state) }
                 return replies
             }
             guard !replies.isEmpty else { return }
@@ -99,7 +99,7 @@ package final class HTTP2Client: Sendable {
             return frame
         }
 
-        private func take(_ frame: HTTP2WireFrame, _ state: inout State) -> [HTTP2WireFrame] {
+        private func receive(_ frame: HTTP2WireFrame, _ state: inout State) -> [HTTP2WireFrame] {
             var kept = frame
             if frame.kind == .data { kept.payload = [] }
             state.frames.append(kept)

@@ -127,12 +127,12 @@ package final class RawClient: Sendable {
     /// Does not wait for acceptance.
     package func createStreamAndTryToPublish(_ name: String) async throws {
         let streamID = try await self.createStream()
-        try await self.perform { $0.publish(name, on: streamID) }
+        try await self.run { $0.publish(name, on: streamID) }
     }
 
     package func createStreamAndTryToPlay(_ name: String) async throws {
         let streamID = try await self.createStream()
-        try await self.perform { $0.play(name, on: streamID) }
+        try await self.run { $0.play(name, on: streamID) }
     }
 
     /// Runs a session call and waits for an answer among the outputs after it.
@@ -142,7 +142,7 @@ package final class RawClient: Sendable {
         until answer: @escaping @Sendable (ClientSessionOutput) -> Value?
     ) async throws -> Value {
         let before = self.outputs.count
-        try await self.perform(body)
+        try await self.run(body)
         return try await self.wait(what) { inbox in
             for output in inbox.outputs.dropFirst(before) {
                 if let value = answer(output) { return value }
@@ -152,8 +152,8 @@ package final class RawClient: Sendable {
     }
 
     /// Runs a session call and sends its messages.
-    package func perform(_ body: @escaping @Sendable (inout ClientSession) -> Void) async throws {
-        try await self.onLoop { $0.perform(body) }
+    package func run(_ body: @escaping @Sendable (inout ClientSession) -> Void) async throws {
+        try await self.onLoop { $0.run(body) }
     }
 
     // MARK: Sending

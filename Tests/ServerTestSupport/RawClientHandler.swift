@@ -42,7 +42,7 @@ final class RawClientHandler: ChannelInboundHandler, @unchecked Sendable {
         self.write(hello)
     }
 
-    func perform(_ body: (inout ClientSession) -> Void) {
+    func run(_ body: (inout ClientSession) -> Void) {
         body(&self.session)
         self.flush()
     }

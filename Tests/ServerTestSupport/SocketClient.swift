@@ -76,7 +76,7 @@ package final class SocketClient: Sendable {
     package var isClosed: Bool { self.handler.state.withLock { $0.isClosed } }
 
     /// Removes the first `count` received bytes.
-    package func take(_ count: Int) { self.handler.state.withLock { $0.received.removeFirst(count) } }
+    package func removeFirst(_ count: Int) { self.handler.state.withLock { $0.received.removeFirst(count) } }
 
     /// Removes and returns the next whole HTTP answer. One without a Content-Length has no body.
     package func answer(within seconds: Double = 60) async throws -> (head: String, body: String) {
@@ -96,7 +96,7 @@ package final class SocketClient: Sendable {
             let body = Array(text[end.upperBound...].utf8)
             guard body.count >= length else { return false }
             found = (head, String(decoding: body.prefix(length), as: UTF8.self))
-            self.take(head.utf8.count + 4 + length)
+            self.removeFirst(head.utf8.count + 4 + length)
             return true
         }
         return try found.orThrow()

@@ -165,10 +165,10 @@ private final class TagClientHandler: ChannelInboundHandler {
         } catch {
             context.close(promise: nil)
         }
-        self.perform()
+        self.runRequests()
     }
 
-    private func perform() {
+    private func runRequests() {
         var out = ByteBuffer()
         while let output = self.session.nextOutput() {
             switch output {
@@ -222,6 +222,6 @@ private final class TagClientHandler: ChannelInboundHandler {
 
     func call(_ body: (inout ClientSession, UInt32) -> Void) {
         body(&self.session, self.streamID)
-        self.perform()
+        self.runRequests()
     }
 }

@@ -62,7 +62,7 @@ package final class WebSocketClient: Sendable {
                     at += size
                     if frame.opcode == 9, self.answersPings { self.socket.sendSoon(ClientFrame.bytes(10, frame.payload)) }
                 }
-                self.socket.take(at)
+                self.socket.removeFirst(at)
                 return frames
             }
         }

@@ -117,7 +117,7 @@ package final class WebhookReceiver: Sendable {
         _ = try? await channel?.close()
     }
 
-    private func took(_ delivery: Delivery) { self.state.withLock { $0.deliveries.append(delivery) } }
+    private func received(_ delivery: Delivery) { self.state.withLock { $0.deliveries.append(delivery) } }
 
     private func rule(for body: JSON) -> Answer {
         let (rule, count) = self.state.withLock { state in
@@ -156,7 +156,7 @@ package final class WebhookReceiver: Sendable {
                     method: head.method.rawValue, path: head.uri, headers: headers, body: body, at: .now, status: answer.status)
                 let reply = {
                     self.receiver.ended()
-                    self.receiver.took(delivery)
+                    self.receiver.received(delivery)
                     guard let status = answer.status else {
                         context.close(promise: nil)
                         return

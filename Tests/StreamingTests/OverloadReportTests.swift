@@ -7,16 +7,16 @@ import Testing
     @Test func saysItOnce() {
         var report = OverloadReport()
         var lines: [String] = []
-        func look(_ seconds: ClosedRange<Int64>, _ isOverloaded: (Int64) -> Bool) {
+        func note(_ seconds: ClosedRange<Int64>, _ isOverloaded: (Int64) -> Bool) {
             for second in seconds {
                 guard let change = report.note(isOverloaded: isOverloaded(second), nowMs: second * 1_000) else { continue }
                 lines.append("\(change) \(second)")
             }
         }
-        look(0...9) { _ in false }
-        look(10...39) { $0 % 8 < 3 }
-        look(40...60) { _ in false }
-        look(61...61) { _ in true }
+        note(0...9) { _ in false }
+        note(10...39) { $0 % 8 < 3 }
+        note(40...60) { _ in false }
+        note(61...61) { _ in true }
         #expect(lines == ["began 10", "ended 44", "began 61"])
     }
 }

@@ -50,19 +50,19 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
         Case(
             name: "the hold's end",
             steps: [Step(0, .published(ann, .host), "granted ann free"), Step(1, .published(ben, .guest), "queued ben asked #1")]
-                + stride(from: 1_000, to: 30_000, by: 1_000).map { Step($0, .heard(ann)) } + [
+                + stride(from: 1_000, to: 30_000, by: 1_000).map { Step($0, .spoke(ann)) } + [
                     Step(29_999, .tick), Step(30_000, .tick, "revoked ann maxHold 30000", "granted ben turn"),
                     // A talker that exceeded the longest hold must ask again: its packets are no request.
-                    Step(30_001, .heard(ann)), Step(30_002, .released(ben), "released ben asked 2"), Step(30_003, .heard(ann)),
+                    Step(30_001, .spoke(ann)), Step(30_002, .released(ben), "released ben asked 2"), Step(30_003, .spoke(ann)),
                     Step(30_004, .requested(ann, .host), "granted ann free"),
                 ], holders: [ann], deadlineMs: 32_004),
         Case(
             name: "no packets",
             steps: [
                 Step(0, .published(ann, .guest), "granted ann free"), Step(1, .published(ben, .guest), "queued ben asked #1"),
-                Step(1_500, .heard(ann)), Step(3_499, .tick), Step(3_500, .tick, "released ann idle 3500", "granted ben turn"),
+                Step(1_500, .spoke(ann)), Step(3_499, .tick), Step(3_500, .tick, "released ann idle 3500", "granted ben turn"),
                 // It still publishes, so its next packet is a request, and only that one.
-                Step(3_600, .heard(ann), "queued ann asked #1"), Step(3_700, .heard(ann)), Step(4_000, .heard(ben)),
+                Step(3_600, .spoke(ann), "queued ann asked #1"), Step(3_700, .spoke(ann)), Step(4_000, .spoke(ben)),
                 // Late ticks act at the current time.
                 Step(9_000, .tick, "released ben idle 5500", "granted ann turn"),
             ], holders: [ann], deadlineMs: 11_000),
@@ -70,7 +70,7 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
             name: "no packets of one who does not publish",
             steps: [
                 Step(0, .requested(ann, .guest), "granted ann free"), Step(2_000, .tick, "released ann idle 2000"),
-                Step(2_100, .heard(ann)),
+                Step(2_100, .spoke(ann)),
             ]),
         Case(
             name: "a deadline is applied before what comes late",
@@ -110,7 +110,7 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
             steps: [
                 Step(0, .published(ann, .guest), "granted ann free"), Step(1, .published(ben, .guest), "queued ben asked #1"),
                 Step(2, .muted(ben, by: cat), "withdrawn ben muted by cat"), Step(3, .muted(ann, by: cat), "revoked ann muted by cat 3"),
-                Step(4, .requested(ann, .guest), "denied ann muted"), Step(5, .heard(ann)),
+                Step(4, .requested(ann, .guest), "denied ann muted"), Step(5, .spoke(ann)),
                 Step(6, .unmuted(ann), "granted ann free"), Step(7, .unmuted(ann)), Step(8, .unpublished(ben)), Step(9, .unmuted(ben)),
             ], holders: [ann], deadlineMs: 2_006),
         Case(
@@ -119,7 +119,7 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
                 Step(0, .published(ann, .guest), "granted ann free"), Step(1, .published(ben, .guest), "queued ben asked #1"),
                 Step(2, .published(cat, .guest), "queued cat asked #2"), Step(3, .revoked(cat, by: dan), "withdrawn cat moderator by dan"),
                 Step(4, .kicked(ann, by: dan), "revoked ann kicked by dan 4", "granted ben turn"),
-                Step(5, .revoked(ben, by: nil), "revoked ben moderator 1"), Step(6, .heard(ben)), Step(7, .kicked(dan, by: nil)),
+                Step(5, .revoked(ben, by: nil), "revoked ben moderator 1"), Step(6, .spoke(ben)), Step(7, .kicked(dan, by: nil)),
             ]),
         Case(
             name: "from open to ptt", settings: FloorSettings(mode: .open, maxOpen: 3),
@@ -151,7 +151,7 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
             name: "the end", settings: FloorSettings(mode: .open, maxOpen: 1),
             steps: [
                 Step(0, .published(ann, .guest), "granted ann free"), Step(1, .published(ben, .guest), "queued ben asked #1"),
-                Step(2, .closed, "withdrawn ben closed", "revoked ann closed 2"), Step(3, .heard(ann)),
+                Step(2, .closed, "withdrawn ben closed", "revoked ann closed 2"), Step(3, .spoke(ann)),
                 Step(4, .requested(ben, .guest), "granted ben free"),
             ], holders: [ben], deadlineMs: 2_004),
         Case(
@@ -187,7 +187,7 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
         rules.stoodStill(ms: 9_000)
         #expect(rules.nextDeadlineMs == 11_000)
         // A packet made up for at a past time does not move the last heard time back.
-        _ = rules.apply(.heard(ann), nowMs: 500)
+        _ = rules.apply(.spoke(ann), nowMs: 500)
         #expect(rules.apply(.tick, nowMs: 10_999).isEmpty && rules.holds(ann))
         #expect(rules.apply(.tick, nowMs: 11_000).map(\.line) == ["released ann idle 11000"])
         // A stall does not extend the longest hold.
@@ -253,7 +253,7 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
         case 6..<9: return .unpublished(id)
         case 9..<14: return .requested(id, role)
         case 14..<17: return .released(id)
-        case 17..<29: return .heard(id)
+        case 17..<29: return .spoke(id)
         case 29: return .handedOver(from: id, to: other, role)
         case 30: return .revoked(id, by: other)
         case 31: return .muted(id, by: other)

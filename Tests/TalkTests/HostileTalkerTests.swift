@@ -170,7 +170,7 @@ import Testing
                 let origin = Int64(truncatingIfNeeded: seed &* 1_000_003) * start
                 buffers[id]?.push(samples, timestampMs: origin + TalkFormat.milliseconds(tick: tick - start), arrivalUs: now)
             }
-            mixer.take(buffers.keys.sorted().map { id in Mixer.Input(id: id, block: buffers[id]?.pull(nowUs: now) ?? .silence) })
+            mixer.beginTick(buffers.keys.sorted().map { id in Mixer.Input(id: id, block: buffers[id]?.pull(nowUs: now) ?? .silence) })
             heard += mixer.mix().samples
         }
         #expect(Signal.jumps(heard, over: 0.05).isEmpty)

@@ -155,7 +155,7 @@ import Testing
         var (mixer, next, quiet) = (Mixer(), [0, 0, 0, 0], 0)
         for tick in 0..<Int64(599 * 48_000 / 1_024) {
             let now = TalkFormat.microseconds(tick: tick)
-            mixer.take(
+            mixer.beginTick(
                 lines.indices.map { talker in
                     while next[talker] < lines[talker].runs.count, lines[talker].runs[next[talker]].arrivalUs <= now {
                         let run = lines[talker].runs[next[talker]]

@@ -20,7 +20,7 @@ import Testing
                     talkers[index].arrive(untilUs: nowUs, &random)
                     inputs.append(.init(id: talkers[index].id, block: talkers[index].buffer.pull(nowUs: nowUs)))
                 }
-                mixer.take(inputs)
+                mixer.beginTick(inputs)
                 // The buffers settle within ten seconds.
                 if tick == 470 { settled = talkers.reduce(0) { $0 + $1.buffer.counters.underruns } }
                 if tick > 470, inputs.contains(where: { $0.block.kind != .played }) { quietTicks += 1 }

@@ -21,7 +21,7 @@ import Testing
         var mixer = Mixer()
         var heard: [String: [Float]] = [:]
         for tick in 0..<60 {
-            mixer.take(try Self.inputs(tick))
+            mixer.beginTick(try Self.inputs(tick))
             heard["", default: []] += mixer.mix().samples
             for (id, _) in Self.tones {
                 let output = mixer.mix(without: try ParticipantID(id))
@@ -51,7 +51,7 @@ import Testing
         let block = Self.blocks(12, Voice.tone(440, 0.2))
         for tick in 0..<12 {
             let gain: Float = tick < 3 ? 1 : tick < 6 ? 2 : 0.5
-            mixer.take([Mixer.Input(id: id, block: block[tick], gain: gain, isMuted: tick >= 9)])
+            mixer.beginTick([Mixer.Input(id: id, block: block[tick], gain: gain, isMuted: tick >= 9)])
             let output = mixer.mix()
             #expect(output.isSilent == (tick > 9))
             #expect(mixer.contributes(id) == (tick <= 9))
@@ -61,7 +61,9 @@ import Testing
         let level = { (tick: Int) in Signal.rms(heard[(tick * 1_024)..<((tick + 1) * 1_024)]) }
         #expect(abs(level(4) - level(1) - 6.02) < 0.3 && abs(level(8) - level(1) + 6.02) < 0.3)
         // A huge gain is clamped, and NaN counts as 0.
-        mixer.take([Mixer.Input(id: id, block: block[0], gain: 1e9), Mixer.Input(id: try ParticipantID("b"), block: block[1], gain: .nan)])
+        mixer.beginTick([
+            Mixer.Input(id: id, block: block[0], gain: 1e9), Mixer.Input(id: try ParticipantID("b"), block: block[1], gain: .nan),
+        ])
         let mixed1 = mixer.mix()
         #expect(mixed1.samples.allSatisfy { abs($0) <= 1 })
     }
@@ -72,13 +74,13 @@ import Testing
         let id = try ParticipantID("a")
         let block = TalkBlock(samples: [Float](repeating: 0.1, count: 1_024))
         for _ in 0..<3 {
-            mixer.take([Mixer.Input(id: id, block: block)])
+            mixer.beginTick([Mixer.Input(id: id, block: block)])
             _ = mixer.mix()
         }
-        mixer.take([Mixer.Input(id: id, block: block, gain: 2)])
+        mixer.beginTick([Mixer.Input(id: id, block: block, gain: 2)])
         let sliding = mixer.mix().samples
         for index in 0..<1_024 { #expect(abs(sliding[index] - 0.1 * (1 + Float(index + 1) / 1_024)) < 1e-5) }
-        mixer.take([Mixer.Input(id: id, block: block, gain: 2)])
+        mixer.beginTick([Mixer.Input(id: id, block: block, gain: 2)])
         let settled = mixer.mix().samples
         #expect(settled.allSatisfy { abs($0 - 0.2) < 1e-5 })
     }
@@ -88,26 +90,28 @@ import Testing
         let id = try ParticipantID("a")
         // The block ends at its peak.
         let block = TalkBlock(samples: (0..<1_024).map { Float($0) / 1_023 * 0.4 })
-        mixer.take([Mixer.Input(id: id, block: block)])
+        mixer.beginTick([Mixer.Input(id: id, block: block)])
         var heard = mixer.mix().samples
-        mixer.take([])
+        mixer.beginTick([])
         heard += mixer.mix().samples
         #expect(Signal.jumps(heard, over: 0.01).isEmpty && heard.last == 0)
-        mixer.take([])
+        mixer.beginTick([])
         let mixed2 = mixer.mix()
         #expect(mixed2 == Mixer.Output(samples: TalkBlock.silence.samples, isSilent: true))
     }
 
     @Test func silenceIsSilence() throws {
         var mixer = Mixer()
-        mixer.take([Mixer.Input(id: try ParticipantID("a"), block: .silence), Mixer.Input(id: try ParticipantID("b"), block: .silence)])
+        mixer.beginTick([
+            Mixer.Input(id: try ParticipantID("a"), block: .silence), Mixer.Input(id: try ParticipantID("b"), block: .silence),
+        ])
         let (full, other) = (mixer.mix(), mixer.mix(without: try ParticipantID("a")))
         #expect(full.isSilent && other.isSilent)
         #expect(try !mixer.contributes(ParticipantID("a")))
         // Blocks of the wrong length are padded or cut; a repeated talker counts once.
         let short = TalkBlock(samples: Array(repeating: 0.1, count: 3)), long = TalkBlock(samples: Array(repeating: 0.1, count: 3_000))
         #expect(short.samples.count == 1_024 && long.samples.count == 1_024)
-        mixer.take([Mixer.Input(id: try ParticipantID("c"), block: long), Mixer.Input(id: try ParticipantID("c"), block: long)])
+        mixer.beginTick([Mixer.Input(id: try ParticipantID("c"), block: long), Mixer.Input(id: try ParticipantID("c"), block: long)])
         let mixed3 = mixer.mix()
         #expect(mixed3.samples.allSatisfy { abs($0 - 0.1) < 1e-6 })
     }
@@ -117,7 +121,7 @@ import Testing
         let me = try ParticipantID("me")
         var heard: [Float] = []
         for (tick, block) in Self.blocks(100, Voice.tone(440, 0.3)).enumerated() {
-            mixer.take([Mixer.Input(id: try ParticipantID("a"), block: block)])
+            mixer.beginTick([Mixer.Input(id: try ParticipantID("a"), block: block)])
             heard += mixer.mix(without: me, isDucked: (20..<50).contains(tick)).samples
         }
         let level = { (tick: Int) in Signal.rms(heard[(tick * 1_024)..<((tick + 3) * 1_024)]) }
@@ -130,7 +134,7 @@ import Testing
     @Test func thirtyTalkersDoNotWrap() throws {
         var mixer = Mixer()
         for tick in 0..<20 {
-            mixer.take(
+            mixer.beginTick(
                 try (0..<30).map { talker in
                     let samples = (0..<1_024).map { Voice.tone(200 + 37 * Double(talker), 1)(tick * 1_024 + $0) }
                     return Mixer.Input(id: try ParticipantID("t\(talker)"), block: TalkBlock(samples: samples))

@@ -14,7 +14,7 @@ import Testing
         line.append(424) { for index in 0..<424 { $0[index] = 2 } }
         #expect(line.left == 0)
         line.withPast { #expect($0.last == 2 && $0.count == Concealer.past) }
-        #expect(line.takeBlock() == [Float](repeating: 1, count: 600) + [Float](repeating: 2, count: 424))
+        #expect(line.popBlock() == [Float](repeating: 1, count: 600) + [Float](repeating: 2, count: 424))
         #expect(line.left == 1_024)
         line.withPast { #expect($0.last == 2 && $0.count == Concealer.past) }
     }

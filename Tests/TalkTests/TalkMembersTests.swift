@@ -85,7 +85,7 @@ private let ann = participant("ann"), ben = participant("ben")
         var members = TalkMembers(limits: TalkLimits(talkers: 1))
         let first = try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: 100)
         members.began(session: first.session, role: .guest, nowMs: 100)
-        #expect(throws: TalkRefusal.taken(ann)) { try members.admitTalker(ann, identity: "thief", role: .guest, nowMs: 200) }
+        #expect(throws: TalkRefusal.nameTaken(ann)) { try members.admitTalker(ann, identity: "thief", role: .guest, nowMs: 200) }
         let second = try members.admitTalker(ann, identity: "phone", role: .coHost, nowMs: 300)
         #expect(second.replaces == first.session && second.session != first.session)
         #expect(members.talkers[0].role == .guest && members.talkers[0].session == first.session)

@@ -15,11 +15,11 @@ import Testing
         // Opus skips 36 and 51 ticks of these, which are no whole cycles.
         for silence in [60, 75] {
             var line = try Line(codec)
-            try line.take(40) { Tone.sine(500)($0) }
+            try line.encode(40) { Tone.sine(500)($0) }
             let before = line.encoder.encodes
-            try line.take(silence, nil)
+            try line.encode(silence, nil)
             #expect(line.encoder.encodes - before < 30, "\(codec)")
-            try line.take(40) { Tone.sine(800)($0) }
+            try line.encode(40) { Tone.sine(800)($0) }
 
             let steps = line.steps
             #expect(codec == .opus ? steps.allSatisfy { $0 == 20 } : steps.allSatisfy { (21...22).contains($0) }, "\(codec): \(steps)")
@@ -38,9 +38,9 @@ import Testing
     /// Timestamps follow the channel's clock, even if the server had to skip ticks.
     @Test(arguments: TalkCodec.allCases) func ticksLeftOutLeaveAGap(codec: TalkCodec) throws {
         var line = try Line(codec)
-        try line.take(20) { Tone.sine(500)($0) }
+        try line.encode(20) { Tone.sine(500)($0) }
         line.tick += 47
-        try line.take(20) { Tone.sine(500)($0) }
+        try line.encode(20) { Tone.sine(500)($0) }
         #expect(line.steps.filter { $0 > 22 }.count == 1 && abs((line.steps.max() ?? 0) - 1_023) <= 1, "\(codec): \(line.steps)")
     }
 
@@ -55,7 +55,7 @@ import Testing
             self.encoder = try MixEncoder(codec, bitRate: 64_000, tick: self.tick, after: [TalkBlock.silence.samples])
         }
 
-        mutating func take(_ ticks: Int, _ signal: ((Int) -> Float)?) throws {
+        mutating func encode(_ ticks: Int, _ signal: ((Int) -> Float)?) throws {
             for _ in 0..<ticks {
                 let samples = signal.map { signal in (0..<TalkFormat.blockSamples).map { signal(self.position + $0) } }
                 self.frames += try self.encoder.encode(

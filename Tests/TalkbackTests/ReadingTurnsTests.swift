@@ -17,7 +17,7 @@ import Testing
 
         let bytes = Atomic<Int>(0)
         /// The number of times that ``waiting`` was read.
-        let looks = Atomic<Int>(0)
+        let polls = Atomic<Int>(0)
         private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop: any EventLoop
         private let turns: LoopTurns
@@ -64,7 +64,7 @@ import Testing
         }
 
         var waiting: ReadingTurns.Waiting {
-            self.looks.add(1, ordering: .relaxed)
+            self.polls.add(1, ordering: .relaxed)
             return .init(
                 frames: self.bytes.load(ordering: .relaxed), loops: [ObjectIdentifier(self.loop): (self.loop, self.turns)])
         }
@@ -95,10 +95,10 @@ import Testing
                 defer { gate.signal() }
                 await reader.stall(gate)
                 reader.send(1_000)
-                let looks = reader.looks.load(ordering: .relaxed)
+                let polls = reader.polls.load(ordering: .relaxed)
                 async let waited: Void = Self.wait(limit: .seconds(30)) { reader.waiting }
                 // The wait has begun, and the loop is still blocked.
-                try await eventually("somebody to wait") { reader.looks.load(ordering: .relaxed) > looks }
+                try await eventually("somebody to wait") { reader.polls.load(ordering: .relaxed) > polls }
                 #expect(reader.bytes.load(ordering: .relaxed) == (round - 1) * 1_000)
                 gate.signal()
                 await waited
@@ -127,13 +127,13 @@ import Testing
                 reader.bytes.add(1, ordering: .relaxed)
                 return reader.waiting
             }
-            #expect(reader.looks.load(ordering: .relaxed) == ReadingTurns.mostTurns)
-            reader.looks.store(0, ordering: .relaxed)
+            #expect(reader.polls.load(ordering: .relaxed) == ReadingTurns.mostTurns)
+            reader.polls.store(0, ordering: .relaxed)
             await Self.wait(limit: .seconds(30)) {
-                reader.looks.add(1, ordering: .relaxed)
+                reader.polls.add(1, ordering: .relaxed)
                 return .init()
             }
-            #expect(reader.looks.load(ordering: .relaxed) == 1)
+            #expect(reader.polls.load(ordering: .relaxed) == 1)
         }
     }
 }

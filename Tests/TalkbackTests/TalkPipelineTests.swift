@@ -123,7 +123,7 @@ private struct Pipeline {
     /// Plays the runs when due. Continues for half a second, since they may end in the middle of a sound.
     mutating func play(_ runs: [CodedVoice.Run]) throws {
         let header = try CodedVoice(.aac, { _ in 0 }).header
-        self.inbox.take([.frame(try Frame(kind: .audio, timestamp: 0, payload: header))])
+        self.inbox.receive([.frame(try Frame(kind: .audio, timestamp: 0, payload: header))])
         let id = try ParticipantID("ann")
         var rest = runs[...]
         let ticks = Int64(((runs.last?.due ?? 0) + 0.5) * 46.875)
@@ -131,12 +131,12 @@ private struct Pipeline {
             let nowUs = TalkFormat.microseconds(tick: tick) + self.phaseUs
             while let run = rest.first, Int64(run.due * 1_000_000) <= nowUs {
                 self.clock.us = Int64(run.due * 1_000_000)
-                self.inbox.take([.frame(try Frame(kind: .audio, timestamp: Int64(run.timestamp), payload: run.message))])
+                self.inbox.receive([.frame(try Frame(kind: .audio, timestamp: Int64(run.timestamp), payload: run.message))])
                 rest = rest.dropFirst()
             }
             self.clock.us = nowUs
             _ = self.voice.fetch()
-            self.mixer.take([Mixer.Input(id: id, block: self.voice.pull(nowUs: nowUs))])
+            self.mixer.beginTick([Mixer.Input(id: id, block: self.voice.pull(nowUs: nowUs))])
             let mix = self.mixer.mix()
             for frame in try self.encoder.encode(mix.samples, isSilent: mix.isSilent, tick: tick) { self.sent.append((frame, nowUs)) }
         }

@@ -17,7 +17,7 @@ import Testing
         let inbox = TalkInbox()
         var voice = TalkVoice(inbox)
         let encoder = try AudioEncoder(channels: 1, bitRate: 64_000)
-        inbox.take([.frame(try Frame(kind: .audio, timestamp: 0, payload: encoder.sequenceMessage))])
+        inbox.receive([.frame(try Frame(kind: .audio, timestamp: 0, payload: encoder.sequenceMessage))])
         _ = voice.fetch()
         // Ten seconds at once, with a rising tone.
         var frames: [TapItem] = []
@@ -27,7 +27,7 @@ import Testing
                 frames.append(.frame(try Frame(kind: .audio, timestamp: run.position / 48, payload: encoder.message(run))))
             }
         }
-        inbox.take(frames)
+        inbox.receive(frames)
         let wasHeard = voice.fetch()
         #expect(wasHeard)
         #expect((380...400).contains(voice.skipped), "\(voice.skipped) of \(frames.count)")
@@ -36,7 +36,7 @@ import Testing
         for _ in 0..<5 { _ = voice.fetch() }
         let before = voice.skipped
         for chunk in 0..<100 {
-            inbox.take(Array(frames[(chunk * 2)..<(chunk * 2 + 2)]))
+            inbox.receive(Array(frames[(chunk * 2)..<(chunk * 2 + 2)]))
             _ = voice.fetch()
         }
         #expect(voice.skipped == before)
@@ -47,7 +47,7 @@ import Testing
         let inbox = TalkInbox()
         var voice = TalkVoice(inbox)
         let encoder = try AudioEncoder(channels: 1, bitRate: 64_000)
-        inbox.take([.frame(try Frame(kind: .audio, timestamp: 0, payload: encoder.sequenceMessage))])
+        inbox.receive([.frame(try Frame(kind: .audio, timestamp: 0, payload: encoder.sequenceMessage))])
         var sent = 0
         func frames(_ blocks: Range<Int>) throws -> [TapItem] {
             var frames: [TapItem] = []
@@ -60,9 +60,9 @@ import Testing
             sent += frames.count
             return frames
         }
-        inbox.take(try frames(0..<3))
+        inbox.receive(try frames(0..<3))
         _ = voice.fetch()
-        inbox.take(try frames(3..<144))
+        inbox.receive(try frames(3..<144))
         _ = voice.fetch()
         let counters = voice.jitter.counters
         #expect(voice.skipped > 40 && counters.lost == 0, "\(voice.skipped) \(counters)")
@@ -74,8 +74,8 @@ import Testing
         // A recorded voice is kept whole.
         var kept = TalkVoice(inbox)
         kept.keepsAll(true)
-        inbox.take([.frame(try Frame(kind: .audio, timestamp: 0, payload: encoder.sequenceMessage))])
-        inbox.take(try frames(144..<850))
+        inbox.receive([.frame(try Frame(kind: .audio, timestamp: 0, payload: encoder.sequenceMessage))])
+        inbox.receive(try frames(144..<850))
         _ = kept.fetch()
         #expect(kept.skipped == 0 && kept.jitter.counters.dropped == 0 && kept.jitter.counters.depthMs > 14_900, "\(kept.jitter.counters)")
     }

@@ -9,7 +9,7 @@ package enum FreePort {
 
     /// A port on which nobody listens. Probes by connecting: a listening socket would be inherited by a child spawned at that moment, until
     /// it execs.
-    package static func take() async throws -> Int {
+    package static func reserve() async throws -> Int {
         for _ in 0..<200 {
             let port = Self.next.add(1, ordering: .relaxed).newValue
             do {

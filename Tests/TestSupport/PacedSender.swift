@@ -13,11 +13,11 @@ package final class PacedSender: Sendable {
         /// Time after the start.
         package let due: Duration
         /// Gets the instant at which the step was due, postponements included.
-        package let perform: (_ due: ContinuousClock.Instant) -> Void
+        package let run: (_ due: ContinuousClock.Instant) -> Void
 
-        package init(due: Duration, perform: @escaping (_ due: ContinuousClock.Instant) -> Void) {
+        package init(due: Duration, run: @escaping (_ due: ContinuousClock.Instant) -> Void) {
             self.due = due
-            self.perform = perform
+            self.run = run
         }
     }
 
@@ -82,7 +82,7 @@ package final class PacedSender: Sendable {
                 state.lateness.postponed += postponed
                 if postponed > .zero { state.lateness.pauses += 1 }
             }
-            step.perform(due + postponed)
+            step.run(due + postponed)
         }
         return self.state.withLock { $0.lateness }
     }

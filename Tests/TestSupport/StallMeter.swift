@@ -35,7 +35,7 @@ package final class StallMeter: Sendable {
 
     private struct State {
         var stalls: [Stall] = []
-        var lastLook = ContinuousClock.now
+        var lastPoll = ContinuousClock.now
     }
 
     private let state = Mutex(State())
@@ -55,7 +55,7 @@ package final class StallMeter: Sendable {
         self.state.withLock { state in
             if now > due + Self.slack { state.stalls.append(Stall(begin: due, end: now)) }
             if state.stalls.count > Self.limit { state.stalls.removeFirst(Self.limit / 2) }
-            state.lastLook = now
+            state.lastPoll = now
         }
     }
 
@@ -65,7 +65,7 @@ package final class StallMeter: Sendable {
     /// The stalls between two instants, of which the first came from ``start()`` or later.
     package func stalled(from begin: ContinuousClock.Instant, to end: ContinuousClock.Instant) async throws -> Duration {
         // The stall from which a test has just woken may not be recorded yet.
-        while self.state.withLock({ $0.lastLook < end }) { try await Task.sleep(for: Self.step) }
+        while self.state.withLock({ $0.lastPoll < end }) { try await Task.sleep(for: Self.step) }
         return self.state.withLock { state in
             state.stalls.reduce(.zero) { sum, stall in
                 let (from, to) = (max(stall.begin, begin), min(stall.end, end))

@@ -70,7 +70,7 @@ ON_POSTGRES = (
 POSTGRES = ("env", "EARSHOT_STORE=postgres", "EARSHOT_POSTGRES_FAST=1", "scripts/postgres.sh", "run")
 
 BUILD = Step("build", "debug, with all tests", ("scripts/build-tests.sh",), 15, cold=450, load=2,
-             after=("format", "scripts", "imports", "graph", "player page", "comparisons"))
+             after=("format", "scripts", "imports", "graph", "player page", "comparisons", "words"))
 
 CHECK = [
     Step("format", "swift format", ("swift", "format", "lint", "--strict", "--parallel", "--recursive", "Package.swift", "Sources", "Tests", "Benchmarks"),
@@ -80,6 +80,7 @@ CHECK = [
     Step("graph", "the picture of targets beside Package.swift", ("scripts/target_graph.py",), 3, after=()),
     Step("player page", "its player is the console's", ("scripts/player_page.py",), 1, after=()),
     Step("comparisons", "names are compared by their bytes", ("scripts/check_names.py",), 3, after=()),
+    Step("words", "no name has a word that the glossary forbids", ("scripts/check_words.py",), 3, after=()),
     BUILD,
     # The longest that computes begins first.
     swift_tests("parts", "tests of each target without a server, and the kept fuzz inputs", 80, without=WHOLE + LINKS, load=1.2),

@@ -38,7 +38,7 @@ package final class PushRates: Sendable {
     /// Counts an attempt. Returns nil when it is allowed.
     package func refusal(of request: AdmissionRequest, _ pass: AdmissionPass, nowNs: UInt64 = PushRates.nowNs) -> AdmissionRefusal? {
         let (address, credential) = Self.keys(request, pass)
-        guard let wait = self.state.withLock({ $0.attempts.take(address, credential, nowNs: nowNs) }) else { return nil }
+        guard let wait = self.state.withLock({ $0.attempts.acquire(address, credential, nowNs: nowNs) }) else { return nil }
         let seconds = max(1, Int(wait.rounded(.up)))
         return AdmissionRefusal(
             reason: .rateLimited,
@@ -49,9 +49,9 @@ package final class PushRates: Sendable {
     }
 
     /// Counts a new room. Returns nil when it is allowed, otherwise the seconds until it is.
-    package func takeRoom(_ request: AdmissionRequest, _ pass: AdmissionPass, nowNs: UInt64 = PushRates.nowNs) -> Double? {
+    package func admitRoom(_ request: AdmissionRequest, _ pass: AdmissionPass, nowNs: UInt64 = PushRates.nowNs) -> Double? {
         let (address, credential) = Self.keys(request, pass)
-        return self.state.withLock { $0.rooms.take(address, credential, nowNs: nowNs) }
+        return self.state.withLock { $0.rooms.acquire(address, credential, nowNs: nowNs) }
     }
 
     /// The keys of the limits. Without a checked credential only the address counts, because a client could change its identity each time.
@@ -95,17 +95,17 @@ struct RateTable {
     var count: Int { self.buckets.count + self.older.count }
 
     /// Takes a token from both buckets and returns nil; if one is empty, takes none and returns the seconds until neither is.
-    mutating func take(_ host: HostKey, _ credential: String?, nowNs: UInt64) -> Double? {
+    mutating func acquire(_ host: HostKey, _ credential: String?, nowNs: UInt64) -> Double? {
         let keys = [(Key.host(host), self.addressRate)] + (credential.map { [(Key.credential($0), self.credentialRate)] } ?? [])
         var found = keys.map { key, rate in
             self.buckets[key] ?? self.older[key] ?? TokenBucket(rate: Double(rate), burst: Double(rate * self.burst), nowNs: nowNs)
         }
         var wait = 0.0
         for index in found.indices {
-            let outcome = found[index].look(nowNs: nowNs)
+            let outcome = found[index].peek(nowNs: nowNs)
             if !outcome.isAllowed { wait = max(wait, outcome.waitSeconds) }
         }
-        if wait == 0 { for index in found.indices { _ = found[index].take(nowNs: nowNs) } }
+        if wait == 0 { for index in found.indices { _ = found[index].acquire(nowNs: nowNs) } }
         if self.buckets.count + found.count > self.most {
             self.older = self.buckets
             self.buckets = [:]

@@ -15,7 +15,7 @@ package struct KeyFile {
         fileprivate let path: String
 
         /// Throws ``KeyFileError`` when the key is absent or too short.
-        func take(_ name: String, least: Int) throws(KeyFileError) -> String {
+        func read(_ name: String, least: Int) throws(KeyFileError) -> String {
             guard let key = self.keys[name] else {
                 throw KeyFileError("\(self.path) has no \"\(name)\"; \(KeyFile.advice)")
             }

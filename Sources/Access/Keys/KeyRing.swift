@@ -73,10 +73,10 @@ package struct KeyRing: Sendable, Equatable {
         let file = KeyFile(directory: config.data.directory)
         let stored = try file.readOrMake()
         return try KeyRing(
-            key: set.key ?? stored.take("key", least: Self.leastKeyBytes),
+            key: set.key ?? stored.read("key", least: Self.leastKeyBytes),
             backupKey: set.backupKey, playKey: set.playKey,
-            jwtKey: set.jwtKey ?? stored.take("jwtKey", least: Self.leastJWTKeyBytes),
-            webhookKey: config.webhooks.key ?? stored.take("webhookKey", least: Self.leastKeyBytes)
+            jwtKey: set.jwtKey ?? stored.read("jwtKey", least: Self.leastJWTKeyBytes),
+            webhookKey: config.webhooks.key ?? stored.read("webhookKey", least: Self.leastKeyBytes)
         ).checked()
     }
 

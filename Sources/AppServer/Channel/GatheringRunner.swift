@@ -49,7 +49,7 @@ final class GatheringRunner: Sendable {
     }
 
     /// A change that was stored and sent to the members. A value.
-    struct Performed: Sendable {
+    struct AppliedChange: Sendable {
         let id: String
         let kind: String
         let former: any GatheringDialect
@@ -58,7 +58,7 @@ final class GatheringRunner: Sendable {
     }
 
     /// Called for a gathering's changes in their order, before the command's `done`. Must not block.
-    typealias Observer = @Sendable (Performed) -> Void
+    typealias Observer = @Sendable (AppliedChange) -> Void
 
     private struct State {
         var gathering: any GatheringDialect
@@ -140,8 +140,8 @@ final class GatheringRunner: Sendable {
         Task { [weak self] in
             for await command in stream {
                 guard let self else { return }
-                while let first = self.nextUrgent() { await self.carryOut(first) }
-                if let command { await self.carryOut(command) }
+                while let first = self.nextUrgent() { await self.run(first) }
+                if let command { await self.run(command) }
             }
         }
     }
@@ -189,8 +189,8 @@ final class GatheringRunner: Sendable {
         self.state.withLock { $0.urgent.isEmpty ? nil : $0.urgent.removeFirst() }
     }
 
-    private func carryOut(_ command: Command) async {
-        await self.take(command)
+    private func run(_ command: Command) async {
+        await self.step(command)
         await self.rest(after: command)
     }
 
@@ -210,7 +210,7 @@ final class GatheringRunner: Sendable {
 
     // MARK: - One command
 
-    private func take(_ command: Command) async {
+    private func step(_ command: Command) async {
         let nowMs = self.rooms.now
         let former = self.dialect
         var next = former
@@ -240,13 +240,13 @@ final class GatheringRunner: Sendable {
         self.state.withLock { state in
             state.gathering = result
             if isKept { state.isStored = true }
-            for delivery in deliveries { delivery.perform(&state) }
+            for delivery in deliveries { delivery.apply(&state) }
         }
         self.deadlineMs.store(result.nextDeadlineMs ?? .max, ordering: .relaxed)
         self.forget(command.disconnects)
         if isKept { self.whenChanged(self) }
         if let observe, !effects.isEmpty {
-            observe(Performed(id: self.id, kind: self.kind, former: former, effects: effects, receipt: command.receipt))
+            observe(AppliedChange(id: self.id, kind: self.kind, former: former, effects: effects, receipt: command.receipt))
         }
         command.done(.success(result))
         // In the order of the decisions; the answer need not wait for it.
@@ -288,7 +288,7 @@ final class GatheringRunner: Sendable {
         case close(ConnectionID, code: UInt16, reason: String)
 
         /// Hands frames to the connections, which only queue them on their loops.
-        func perform(_ state: inout State) {
+        func apply(_ state: inout State) {
             switch self {
             case .send(let frame, let receivers): for receiver in receivers { state.peers[receiver]?.send(frame) }
             case .keep(let message, let bytes):

@@ -22,7 +22,7 @@ extension BoardRunner {
         return true
     }
 
-    func take(_ command: Command) async {
+    func run(_ command: Command) async {
         do {
             switch command.action {
             case .draw(let page, let stroke): try await self.draw(page, stroke, command)

@@ -77,7 +77,7 @@ final class BoardRunner: Sendable {
         Task { [weak self] in
             for await command in stream {
                 guard let self else { return }
-                await self.take(command)
+                await self.run(command)
                 self.state.withLock { $0.pending -= 1 }
                 self.rest()
             }

@@ -50,7 +50,7 @@ struct Classes: Sendable {
     }
 
     /// Applies a member's input, and waits for RongCloud if that carries the class.
-    func carryOut(_ input: Classroom.Input, _ runner: GatheringRunner) async throws {
+    func applyEverywhere(_ input: Classroom.Input, _ runner: GatheringRunner) async throws {
         guard let cloud = self.services.rongCloud else {
             _ = try await self.apply(input, runner)
             return

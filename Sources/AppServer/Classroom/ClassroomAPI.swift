@@ -93,7 +93,7 @@ final class ClassroomAPI: HTTPPart {
             guard let room = read.roomID, token.room == "\(Classes.prefix)\(room)" else {
                 throw ClassroomCode.role.refusal("The token is for another class.")
             }
-            return try await self.carryOut(read, token, context)
+            return try await self.answer(read, token, context)
         }
     }
 
@@ -115,7 +115,7 @@ final class ClassroomAPI: HTTPPart {
         return ["authorization": .string(text), "imToken": .string(imToken ?? text)]
     }
 
-    private func carryOut(_ read: ClassroomCall, _ token: ChannelToken, _ context: APIContext) async throws -> JSONValue {
+    private func answer(_ read: ClassroomCall, _ token: ChannelToken, _ context: APIContext) async throws -> JSONValue {
         let (runner, room) = try self.classes.find(token.room)
         switch read.action {
         case .members, .boards:
@@ -129,7 +129,7 @@ final class ClassroomAPI: HTTPPart {
             return true
         default:
             guard let input = read.input(by: token.user, newID: Classes.newID()) else { throw ClassroomCode.parameter.refusal() }
-            try await self.classes.carryOut(input, runner)
+            try await self.classes.applyEverywhere(input, runner)
             return true
         }
     }

@@ -26,7 +26,7 @@ final class ExternalBoards: Sendable {
     /// Creates a board: its URL, and its name on that server. Throws code 25.
     func create() async throws(GatheringRefusal) -> (url: String, service: String) {
         let call = ExternalBoardCall(.create, appID: self.appID, room: Classes.newID())
-        guard let url = try await self.carryOut(call) else {
+        guard let url = try await self.call(call) else {
             throw call.refusal("The whiteboard server's answer has no address of a page.")
         }
         return (url, call.room)
@@ -34,11 +34,11 @@ final class ExternalBoards: Sendable {
 
     /// Destroys a board. Throws code 27.
     func destroy(_ service: String) async throws(GatheringRefusal) {
-        _ = try await self.carryOut(ExternalBoardCall(.destroy, appID: self.appID, room: service))
+        _ = try await self.call(ExternalBoardCall(.destroy, appID: self.appID, room: service))
     }
 
     /// Destroys the boards of a class that has ended. Called for all changes of gatherings.
-    func performed(_ change: GatheringRunner.Performed) {
+    func applied(_ change: GatheringRunner.AppliedChange) {
         guard let room = change.former as? Classroom else { return }
         let ends = change.effects.contains { if case .ended = $0 { true } else { false } }
         guard ends else { return }
@@ -56,8 +56,8 @@ final class ExternalBoards: Sendable {
         }
     }
 
-    private func carryOut(_ call: ExternalBoardCall) async throws(GatheringRefusal) -> String? {
-        try await self.calls.carryOut(
+    private func call(_ call: ExternalBoardCall) async throws(GatheringRefusal) -> String? {
+        try await self.calls.call(
             call.path, [("Content-Type", ExternalBoardCall.contentType)], call.body, refusal: { call.refusal($0) },
             read: { (text) throws(GatheringRefusal) in try call.read(text) })
     }

@@ -149,7 +149,7 @@ final class RongCloudBridge: Sendable {
     // MARK: - Calls that follow changes
 
     /// Queues the calls that follow from a gathering's change.
-    func performed(_ change: GatheringRunner.Performed) {
+    func applied(_ change: GatheringRunner.AppliedChange) {
         guard change.kind == GatheringKinds.classroom else { return }
         self.state.withLock { state in
             for effect in change.effects {
@@ -204,7 +204,7 @@ final class RongCloudBridge: Sendable {
     private func work(_ id: String) async {
         while let job = self.next(id) {
             do throws(GatheringRefusal) {
-                try await self.carryOut(job.call)
+                try await self.call(job.call)
                 if job.isLast { job.receipt?.resolve(.success(())) }
             } catch {
                 job.receipt?.resolve(.failure(error))
@@ -239,7 +239,7 @@ final class RongCloudBridge: Sendable {
 
     // MARK: - One call
 
-    private func carryOut(_ call: RongCloudCall) async throws(GatheringRefusal) {
+    private func call(_ call: RongCloudCall) async throws(GatheringRefusal) {
         try await ServiceCalls.again(after: Self.pauses) { () async throws(GatheringRefusal) in _ = try await self.once(call) }
     }
 
@@ -247,7 +247,7 @@ final class RongCloudBridge: Sendable {
         let headers =
             RongCloudCall.headers(appKey: self.appKey, secret: self.secret, nonce: Classes.newID(), atSeconds: WallClock.seconds)
             + [("Content-Type", RongCloudCall.contentType)]
-        return try await self.calls.carryOut(
+        return try await self.calls.call(
             call.path, headers, call.body, refusal: { call.failure.refusal($0) },
             read: { (text) throws(GatheringRefusal) in try call.read(text) })
     }

@@ -34,7 +34,7 @@ final class ServiceCalls: Sendable {
     }
 
     /// Sends a call and reads its answer. `refusal`: what the caller is told; the log has more, as clients need not know that server's address.
-    func carryOut<Answer>(
+    func call<Answer>(
         _ path: String, _ headers: [(name: String, value: String)], _ body: String, refusal: (String) -> GatheringRefusal,
         read: (String) throws(GatheringRefusal) -> Answer
     ) async throws(GatheringRefusal) -> Answer {

@@ -65,7 +65,7 @@ final class DialectCall: Sendable {
     }
 
     func mayGoOn(_ client: SocketAddress) -> Bool {
-        self.paces.withLock { $0.take(HostKey.of(client), nowNs: NIODeadline.now().uptimeNanoseconds) }.isAllowed
+        self.paces.withLock { $0.acquire(HostKey.of(client), nowNs: NIODeadline.now().uptimeNanoseconds) }.isAllowed
     }
 
     /// The body as text. Throws ``APIError`` when it is too long or cannot be read.

@@ -78,7 +78,7 @@ final class DollsCatcher: HTTPPart {
         else { throw DollsCatcherError(.noSuchCall, "There is no such call.") }
         try self.check(call, from: client)
         guard let urls = self.call.urls(request) else { throw APIError.unavailable("The server is starting.") }
-        return try await self.carryOut(call, HostKey.of(client), urls)
+        return try await self.answer(call, HostKey.of(client), urls)
     }
 
     private func check(_ call: DollsCatcherCall, from client: SocketAddress) throws(DollsCatcherError) {
@@ -92,7 +92,7 @@ final class DollsCatcher: HTTPPart {
         throw DollsCatcherError(.forbidden, "This address may not call this; the server's setting \(setting) lists the addresses that may.")
     }
 
-    private func carryOut(_ call: DollsCatcherCall, _ host: HostKey, _ urls: StreamURLs) async throws -> JSONValue {
+    private func answer(_ call: DollsCatcherCall, _ host: HostKey, _ urls: StreamURLs) async throws -> JSONValue {
         switch call {
         case .tourist(let sid):
             let account = try self.tourists.account(sid, from: host, nowMs: WallClock.ms)

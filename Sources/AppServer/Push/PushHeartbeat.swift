@@ -70,7 +70,7 @@ final class PushHeartbeat: HTTPPart {
         let client = self.services.connections.clients.client(
             peer: self.services.connections.clients.peer(of: context.channel), request.headers)
         // Checked before the back end's hook is asked.
-        if let client, !self.calls.withLock({ $0.take(HostKey.of(client), nowNs: NIODeadline.now().uptimeNanoseconds) }).isAllowed {
+        if let client, !self.calls.withLock({ $0.acquire(HostKey.of(client), nowNs: NIODeadline.now().uptimeNanoseconds) }).isAllowed {
             throw APIError(.tooManyRequests, .rateLimited, "There are too many heartbeats from this address.")
         }
         let caller = try self.caller(
@@ -92,7 +92,7 @@ final class PushHeartbeat: HTTPPart {
         // Checked last: the reports of others must not use up the publisher's.
         try self.checkPace(address.path)
         self.services.counters.update { $0.heartbeats += 1 }
-        let now = permit.isForbidden ? room : try await self.take(status, room, slot, permit)
+        let now = permit.isForbidden ? room : try await self.applyIfAllowed(status, room, slot, permit)
         return Self.answer(now, slot: slot.number)
     }
 
@@ -150,7 +150,7 @@ final class PushHeartbeat: HTTPPart {
     }
 
     private func checkPace(_ path: String) throws(APIError) {
-        guard !self.paces.withLock({ $0.take(path, nowNs: NIODeadline.now().uptimeNanoseconds) }).isAllowed else { return }
+        guard !self.paces.withLock({ $0.acquire(path, nowNs: NIODeadline.now().uptimeNanoseconds) }).isAllowed else { return }
         var error = APIError(.tooManyRequests, .rateLimited, "More than one heartbeat a second for this stream.")
         error.headers[.retryAfter] = "1"
         throw error
@@ -170,16 +170,17 @@ final class PushHeartbeat: HTTPPart {
     }
 
     /// The room after the report. A report that the room's state does not allow changes nothing; the answer then asks the broadcaster to stop.
-    private func take(_ status: Status, _ room: Room, _ slot: Room.Slot, _ permit: PushPermit) async throws(RegistryError) -> Room {
+    private func applyIfAllowed(_ status: Status, _ room: Room, _ slot: Room.Slot, _ permit: PushPermit) async throws(RegistryError) -> Room
+    {
         do throws(RegistryError) {
-            return try await self.carryOut(status, room, slot, permit, by: Actor(permit.pass.user ?? "publisher"))
+            return try await self.apply(status, room, slot, permit, by: Actor(permit.pass.user ?? "publisher"))
         } catch {
             guard case .wrongState = error else { throw error }
             return try await self.services.rooms.room(room.id.rawValue)
         }
     }
 
-    private func carryOut(
+    private func apply(
         _ status: Status, _ room: Room, _ slot: Room.Slot, _ permit: PushPermit, by actor: Actor
     ) async throws(RegistryError) -> Room {
         let (rooms, id) = (self.services.rooms, room.id.rawValue)

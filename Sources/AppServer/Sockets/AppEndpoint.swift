@@ -30,7 +30,7 @@ extension AppEndpoint {
             if let refusal = WebSocketHandshake.refusal(of: request.head) { throw refusal }
             let (session, services) = (try self.session(request), self.services)
             let remote = services.connections.clients.client(of: request)?.ipAddress ?? "unknown"
-            return .take(WebSocketHandshake.response(to: request.head)) {
+            return .accept(WebSocketHandshake.response(to: request.head)) {
                 let socket = AppSocket(
                     session(), limits: services.socketLimits, sweepers: services.sweepers, counters: services.counters,
                     account: request.account

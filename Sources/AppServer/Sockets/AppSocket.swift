@@ -188,15 +188,15 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
         self.reader.append(&bytes)
         let before = self.reader.frames
         do throws(WebSocketError) {
-            while self.life.isListening, !self.isCut, let input = try self.reader.next() { self.take(input, context) }
+            while self.life.isListening, !self.isCut, let input = try self.reader.next() { self.receive(input, context) }
             let count = self.reader.frames - before
-            if count > 0 { self.life.heard(nowMs: self.nowMs) }
+            if count > 0 { self.life.received(nowMs: self.nowMs) }
             guard self.life.isOpen else { return }
             guard self.charge(self.waiting(context)) || self.reader.heldBytes < Self.chargeStep else {
                 return self.cut(.memory, 1013, Self.pastShare)
             }
             let nowNs = NIODeadline.now().uptimeNanoseconds
-            for _ in 0..<count where !self.frames.take(nowNs: nowNs).isAllowed {
+            for _ in 0..<count where !self.frames.acquire(nowNs: nowNs).isAllowed {
                 return self.cut(.tooMany, 1008, "more than \(Int(AppSocketLimits.framesPerMessage)) frames for a message")
             }
         } catch {
@@ -204,7 +204,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
         }
     }
 
-    private func take(_ input: WebSocketReader.Input, _ context: ChannelHandlerContext) {
+    private func receive(_ input: WebSocketReader.Input, _ context: ChannelHandlerContext) {
         if case .close(let code) = input {
             if self.life.peerCloses(nowMs: self.nowMs) {
                 self.write(WebSocketWriter.close(code ?? 1000, ""), context)
@@ -213,7 +213,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
             return context.closeWhenWritten()
         }
         guard self.life.isOpen else { return }
-        guard self.messages.take(nowNs: NIODeadline.now().uptimeNanoseconds).isAllowed else {
+        guard self.messages.acquire(nowNs: NIODeadline.now().uptimeNanoseconds).isAllowed else {
             return self.cut(.tooMany, 1008, "more than \(self.limits.messageRate) messages a second")
         }
         switch input {
@@ -230,7 +230,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
     /// Ends the connection after twenty bad messages within ten seconds.
     private func noteBad() {
         self.counters.update { $0.badMessages += 1 }
-        guard !self.bad.take(nowNs: NIODeadline.now().uptimeNanoseconds).isAllowed else { return }
+        guard !self.bad.acquire(nowNs: NIODeadline.now().uptimeNanoseconds).isAllowed else { return }
         self.cut(.badMessages, 1008, "too many messages that cannot be taken")
     }
 

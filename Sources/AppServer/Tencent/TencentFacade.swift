@@ -155,7 +155,7 @@ final class TencentFacade: HTTPPart {
 
     private func mayCall(_ key: AccessKey) -> Bool {
         let nowNs = NIODeadline.now().uptimeNanoseconds
-        return self.limits.withLock { $0.calls.take(key.id, nowNs: nowNs) }.isAllowed
+        return self.limits.withLock { $0.calls.acquire(key.id, nowNs: nowNs) }.isAllowed
     }
 
     private func refused(_ error: TencentError, _ client: SocketAddress?, _ key: AccessKey?) -> TencentError {
@@ -171,13 +171,13 @@ final class TencentFacade: HTTPPart {
     private func audited(
         _ action: TencentAction, _ name: String, _ key: AccessKey, _ client: SocketAddress, _ requestID: String
     ) async throws(TencentError) -> [JSONValue.Member] {
-        guard action.isChange else { return try await self.carryOut(action, Actor(key.name)) }
+        guard action.isChange else { return try await self.answer(action, Actor(key.name)) }
         let call = self.auditedCall(name, key, client, requestID)
         call.update { $0.stream = action.stream?.description }
         do throws(TencentError) {
             let outcome: Result<[JSONValue.Member], TencentError> = await AuditedCall.$current.withValue(call) {
                 do throws(TencentError) {
-                    return .success(try await self.carryOut(action, Actor(key.name)))
+                    return .success(try await self.answer(action, Actor(key.name)))
                 } catch {
                     return .failure(error)
                 }
@@ -203,9 +203,9 @@ final class TencentFacade: HTTPPart {
         return AuditedCall(line)
     }
 
-    private func carryOut(_ action: TencentAction, _ actor: Actor) async throws(TencentError) -> [JSONValue.Member] {
+    private func answer(_ action: TencentAction, _ actor: Actor) async throws(TencentError) -> [JSONValue.Member] {
         do {
-            return try await self.perform(action, actor)
+            return try await self.run(action, actor)
         } catch {
             throw Self.explained(error)
         }
@@ -226,7 +226,7 @@ final class TencentFacade: HTTPPart {
         }
     }
 
-    private func perform(_ action: TencentAction, _ actor: Actor) async throws -> [JSONValue.Member] {
+    private func run(_ action: TencentAction, _ actor: Actor) async throws -> [JSONValue.Member] {
         let lists = TencentLists(services: self.services)
         switch action {
         case .onlineList(let app, let name, let page): return try await lists.online(app: app, name: name, page)

@@ -34,7 +34,7 @@ extension Classroom {
         guard !self.gathering.hasEnded else { throw ClassroomCode.noSuchClass.refusal() }
         var step = ClassroomStep(room: self, nowMs: nowMs)
         do throws(GatheringRefusal) {
-            try step.perform(input)
+            try step.apply(input)
         } catch {
             if case .dialect = error { throw error }
             throw ClassroomCode(error).refusal("\(error)")
@@ -45,7 +45,7 @@ extension Classroom {
 }
 
 extension ClassroomStep {
-    mutating func perform(_ input: Classroom.Input) throws(GatheringRefusal) {
+    mutating func apply(_ input: Classroom.Input) throws(GatheringRefusal) {
         switch input {
         case .join(let id, let name, let isAudience, let disableCamera): try self.join(id, name, isAudience, disableCamera)
         case .leave(let by): self.depart(try self.doer(by), .left)

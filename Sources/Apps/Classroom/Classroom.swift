@@ -70,23 +70,23 @@ package struct Classroom: GatheringDialect, Equatable {
     package mutating func apply(_ input: Gathering.Input, nowMs: Int64) throws(GatheringRefusal) -> [Gathering.Effect] {
         var step = ClassroomStep(room: self, nowMs: nowMs)
         guard !self.gathering.hasEnded else {
-            step.take(try step.room.gathering.apply(input, nowMs: nowMs))
+            step.append(try step.room.gathering.apply(input, nowMs: nowMs))
             return step.effects
         }
         switch input {
         case .connect(let id, _, _, let connection):
             guard let member = self.gathering.member(id) else { throw .notMember }
-            step.take(
+            step.append(
                 try step.room.gathering.apply(.connect(id: id, name: member.name, role: member.role, connection), nowMs: nowMs))
         case .enter(let id, _, _):
             guard self.gathering.member(id) != nil else { throw .notMember }
-        case .disconnect, .direct: step.take(try step.room.gathering.apply(input, nowMs: nowMs))
+        case .disconnect, .direct: step.append(try step.room.gathering.apply(input, nowMs: nowMs))
         case .say(_, _, let object, _):
             // Otherwise a member could speak as the server.
             guard !object.hasPrefix(ClassroomMessage.prefix) else {
                 throw .invalid(FieldError("object", object, "expected another beginning than \(ClassroomMessage.prefix)"))
             }
-            step.take(try step.room.gathering.apply(input, nowMs: nowMs))
+            step.append(try step.room.gathering.apply(input, nowMs: nowMs))
         case .leave(let id):
             guard let member = self.gathering.member(id) else { throw .notMember }
             step.depart(member, .left)

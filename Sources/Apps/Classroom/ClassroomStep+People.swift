@@ -11,7 +11,7 @@ extension ClassroomStep {
         } else {
             role = try self.newRole(isAudience)
             if let problem = GatheringLimits.problem(ofName: name) { throw ClassroomCode.parameter.refusal("userName: \(problem)") }
-            self.take(try self.room.gathering.apply(.enter(id: id, name: name, role: role.rawValue), nowMs: self.nowMs))
+            self.append(try self.room.gathering.apply(.enter(id: id, name: name, role: role.rawValue), nowMs: self.nowMs))
             self.room.devices[id] = Classroom.Devices(camera: !disableCamera, microphone: true)
         }
         self.sendMember(try self.member(id), action: 1, from: id, to: self.others(than: id))
@@ -60,7 +60,7 @@ extension ClassroomStep {
     /// Removes a member that left or was away too long. The class ends with its last member.
     mutating func depart(_ member: Gathering.Member, _ departure: Gathering.Departure) {
         if self.shows(member.id) { self.show(nil, from: member.id, to: self.others(than: member.id)) }
-        self.take(self.room.gathering.remove(member, departure))
+        self.append(self.room.gathering.remove(member, departure))
         if let connection = member.connection { self.add(.close(connection, .ended(reason: "left"))) }
         self.sendMember(member, action: 2, from: member.id, to: self.all)
         self.forget(member)
@@ -70,7 +70,7 @@ extension ClassroomStep {
     mutating func kick(_ member: Gathering.Member, by: String) {
         self.sendMember(member, action: 3, from: by, to: self.all)
         if self.shows(member.id) { self.show(nil, from: by, to: self.all) }
-        self.take(self.room.gathering.remove(member, .kicked))
+        self.append(self.room.gathering.remove(member, .kicked))
         self.forget(member)
     }
 

@@ -17,7 +17,7 @@ extension ClassroomStep {
     private mutating func ask(
         _ kind: String, from by: String, to id: String, _ payload: JSONValue, _ newID: String
     ) throws(GatheringRefusal) -> Gathering.Ticket {
-        self.take(
+        self.append(
             try self.room.gathering.apply(.ask(from: by, to: id, kind: kind, payload: payload, newID: newID), nowMs: self.nowMs))
         guard let ticket = self.pending(kind, from: by, to: id) else { throw ClassroomCode.other.refusal() }
         return ticket
@@ -36,7 +36,7 @@ extension ClassroomStep {
     }
 
     private mutating func close(_ ticket: Gathering.Ticket, isApproved: Bool) {
-        self.take(self.room.gathering.close(ticket, isApproved ? .approved : .rejected))
+        self.append(self.room.gathering.close(ticket, isApproved ? .approved : .rejected))
     }
 
     // MARK: - Speech
@@ -73,7 +73,7 @@ extension ClassroomStep {
     /// bound to whom they ask.
     mutating func expireApplications(to id: String) {
         for ticket in self.room.gathering.tickets where ticket.kind == Self.speech && ticket.to == id {
-            self.take(self.room.gathering.close(ticket, .expired))
+            self.append(self.room.gathering.close(ticket, .expired))
         }
     }
 
@@ -90,7 +90,7 @@ extension ClassroomStep {
         let payload: JSONValue = ["role": .integer(role.number)]
         // An invitation to another role replaces the pending one.
         if let former = self.pending(Self.invite, from: by, to: id), former.payload != payload {
-            self.take(self.room.gathering.close(former, .expired))
+            self.append(self.room.gathering.close(former, .expired))
         }
         let ticket = try self.ask(Self.invite, from: by, to: id, payload, newID)
         self.sendInvitation(ticket, role, action: 1, by: by, to: id)

@@ -55,7 +55,7 @@ struct ClassroomStep {
     }
 
     /// Adds the core's effects, except its signals about people and tickets: members of a class get the class's own messages instead.
-    mutating func take(_ effects: [Gathering.Effect]) {
+    mutating func append(_ effects: [Gathering.Effect]) {
         for effect in effects {
             guard case .send(let signal, let receivers) = effect else {
                 self.add(effect)
@@ -79,7 +79,7 @@ struct ClassroomStep {
         let room = self.room
         guard room.createdAtMs + room.limits.lifetimeMs > self.nowMs else { return self.end(Classroom.timeReason) }
         for ticket in room.gathering.tickets where ticket.expiresAtMs <= self.nowMs {
-            self.take(self.room.gathering.close(ticket, .expired))
+            self.append(self.room.gathering.close(ticket, .expired))
         }
         for member in room.gathering.members {
             guard let leaves = room.gathering.leavesMs(member), leaves <= self.nowMs else { continue }
@@ -88,7 +88,7 @@ struct ClassroomStep {
     }
 
     mutating func end(_ reason: String) {
-        self.take(self.room.gathering.end(reason))
+        self.append(self.room.gathering.end(reason))
         self.room.devices = [:]
         self.room.display = nil
         self.room.boards = []

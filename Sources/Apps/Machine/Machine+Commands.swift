@@ -28,7 +28,7 @@ extension Machine {
         var rate = self.rates[id] ?? CommandRate()
         // The device acknowledges each of the player's commands and sends its own besides, so its limit is twice as high.
         let most = id == self.info.device ? 2 * self.limits.commandRate : self.limits.commandRate
-        guard rate.take(perSecond: most, nowMs: nowMs) else {
+        guard rate.acquire(perSecond: most, nowMs: nowMs) else {
             throw .dialect(code: "407", message: "There are more than \(most) commands a second.")
         }
         self.rates[id] = rate

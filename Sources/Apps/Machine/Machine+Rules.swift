@@ -6,7 +6,7 @@ extension Machine {
         // Applied to a copy: a refusal half-way changes nothing.
         var next = self
         var effects = next.interruption()
-        effects += try next.take(input, nowMs)
+        effects += try next.handle(input, nowMs)
         next.noteReadiness(nowMs)
         if next.gathering.members.count < self.gathering.members.count {
             let gathering = next.gathering
@@ -16,7 +16,7 @@ extension Machine {
         return effects
     }
 
-    private mutating func take(_ input: Gathering.Input, _ nowMs: Int64) throws(GatheringRefusal) -> [Gathering.Effect] {
+    private mutating func handle(_ input: Gathering.Input, _ nowMs: Int64) throws(GatheringRefusal) -> [Gathering.Effect] {
         switch input {
         case .connect(let id, _, let role, let connection):
             try self.check(role, of: id)

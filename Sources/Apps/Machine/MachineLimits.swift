@@ -27,7 +27,7 @@ struct CommandRate: Sendable, Equatable {
     private var timesMs: [Int64] = []
 
     /// False when the second's commands are used up.
-    mutating func take(perSecond rate: Int, nowMs: Int64) -> Bool {
+    mutating func acquire(perSecond rate: Int, nowMs: Int64) -> Bool {
         // Also drops times in the future, left by a clock that has gone back a second or more.
         self.timesMs.removeAll { abs(nowMs - $0) >= 1_000 }
         guard self.timesMs.count < rate else { return false }

@@ -112,7 +112,7 @@ package struct TencentFields {
         self.rest = pairs.filter { !Self.common.contains($0.name) }.map { ($0.name, .string($0.value)) }
     }
 
-    private mutating func take(_ name: String) -> JSONValue? {
+    private mutating func remove(_ name: String) -> JSONValue? {
         guard let index = self.rest.firstIndex(where: { $0.name == name }) else { return nil }
         let value = self.rest.remove(at: index).value
         // Not `nil`, which here would be the JSON value null.
@@ -121,7 +121,7 @@ package struct TencentFields {
 
     /// Nil when it is absent or empty.
     mutating func text(_ name: String, atMost bytes: Int = 1_024) throws(TencentError) -> String? {
-        guard let value = self.take(name) else { return nil }
+        guard let value = self.remove(name) else { return nil }
         guard case .string(let text) = value else { throw TencentError(.invalid, "\(name) is \(value.kind); expected text.") }
         guard text.utf8.count <= bytes else {
             throw TencentError(.invalidValue, "\(name) has \(text.utf8.count) bytes; expected at most \(bytes).")
@@ -142,7 +142,7 @@ package struct TencentFields {
     }
 
     mutating func number(_ name: String, _ range: ClosedRange<Int64>, fallback: Int64) throws(TencentError) -> Int64 {
-        guard let value = self.take(name) else { return fallback }
+        guard let value = self.remove(name) else { return fallback }
         let number: Int64?
         switch value {
         case .integer(let found): number = found

@@ -98,18 +98,18 @@ package struct TencentSignature: Sendable {
             source = text
         }
         var pairs = try TencentForm.pairs(source)
-        func take(_ name: String) -> String? { pairs.first { $0.name == name }?.value }
-        guard let action = take("Action"), !action.isEmpty else { throw TencentError(.missing, "Action is missing.") }
-        guard let id = take("SecretId") else { throw TencentError(.missing, "SecretId is missing.") }
-        guard let signature = take("Signature"), let bytes = Data(base64Encoded: signature) else {
+        func value(_ name: String) -> String? { pairs.first { $0.name == name }?.value }
+        guard let action = value("Action"), !action.isEmpty else { throw TencentError(.missing, "Action is missing.") }
+        guard let id = value("SecretId") else { throw TencentError(.missing, "SecretId is missing.") }
+        guard let signature = value("Signature"), let bytes = Data(base64Encoded: signature) else {
             throw TencentError(.invalidAuthorization, "Signature is missing or not base64.")
         }
-        if let token = take("Token"), !token.isEmpty { throw Self.noTokens }
+        if let token = value("Token"), !token.isEmpty { throw Self.noTokens }
         self.action = action
         self.keyID = id
-        self.version = take("Version")
-        self.timestamp = try Self.seconds(take("Timestamp"), "Timestamp")
-        let isSHA256 = take("SignatureMethod") == "HmacSHA256"
+        self.version = value("Version")
+        self.timestamp = try Self.seconds(value("Timestamp"), "Timestamp")
+        let isSHA256 = value("SignatureMethod") == "HmacSHA256"
         pairs.removeAll { $0.name == "Signature" }
         self.form = .v1(parameters: pairs, isSHA256: isSHA256, signature: Array(bytes))
     }

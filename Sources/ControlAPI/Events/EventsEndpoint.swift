@@ -75,12 +75,12 @@ package struct EventsEndpoint: HTTPTakeover {
         guard holder.room == nil || room?.exact == holder.room?.exact else {
             throw APIError(.forbidden, .forbidden, "This ticket is for another room.")
         }
-        guard let place = self.services.events.takePlace() else {
+        guard let place = self.services.events.acquirePlace() else {
             self.services.connections.counters.update { $0.eventFeedsRefused += 1 }
             throw APIError.unavailable("The event feed already has \(EventHub.subscriberLimit) subscribers, its limit.")
         }
         let start = try await self.start(room, after: query.after, holder)
-        return .take(WebSocketHandshake.response(to: request.head)) { self.handlers(start, place) }
+        return .accept(WebSocketHandshake.response(to: request.head)) { self.handlers(start, place) }
     }
 
     private func holder(_ query: EventsQuery, _ request: HTTPTakeoverRequest) async throws -> EventHolder {

@@ -20,7 +20,7 @@ package struct CountedTakeover: HTTPTakeover {
         let decision = await self.takeover.decide(request)
         let status: HTTPResponse.Status =
             switch decision {
-            case .take(let head, _): .init(code: Int(head.status.code))
+            case .accept(let head, _): .init(code: Int(head.status.code))
             case .refuse(let error): error.status
             }
         self.requests.answered(self.route(request.head), .get, status, after: ContinuousClock.now - began)

@@ -71,11 +71,11 @@ extension APIServices {
     func handle(_ outcomes: [RoomOutcome]) {
         let since = self.rooms.now - Self.drainMs
         for case .drainAsked(let order) in outcomes where order.node == self.rooms.nodeNumber && order.askedAt > since {
-            Task { await self.carryOut(order) }
+            Task { await self.run(order) }
         }
     }
 
-    private func carryOut(_ order: DrainOrder) async {
+    private func run(_ order: DrainOrder) async {
         guard let operations = self.operations else { return }
         let request = DrainRequest(timeoutMs: order.timeoutMs, reconnectTo: order.reconnectTo, restarts: order.restarts)
         var line = order.call

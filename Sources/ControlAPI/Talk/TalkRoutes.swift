@@ -205,21 +205,21 @@ enum TalkRoutes {
         _ change: @escaping @Sendable (inout TalkMemberSetting) -> Void, then: @escaping @Sendable () -> Void = {}
     ) async throws -> TalkAnswer {
         let (services, actor, nowMs) = (call.services, call.actor, call.nowMs)
-        @Sendable func carryOut(_ keeping: KeptAnswer<TalkMemberChange>?) async throws -> TalkMemberChange {
+        @Sendable func apply(_ keeping: KeptAnswer<TalkMemberChange>?) async throws -> TalkMemberChange {
             try await services.rooms.changeTalkMember(id.rawValue, of: room.id, keeping: keeping, change) { setting in
                 services.talk.find(room.id)?.set(setting, of: id, by: actor)
                 then()
             }
         }
         guard keep.isKeyed else {
-            _ = try await carryOut(nil)
+            _ = try await apply(nil)
             return try await Self.answer(room.id, call)
         }
         let before = try await Self.answer(room.id, call).snapshot
         return try await keep({ (change: TalkMemberChange) in
             // Runs inside the transaction; the channel gets the change after the commit.
             TalkAnswer(room: room.id, snapshot: before.after(change, nowMs: nowMs), nowMs: nowMs)
-        }) { try await carryOut($0) }
+        }) { try await apply($0) }
     }
 
     private static func floor(

@@ -9,7 +9,7 @@ enum DatabaseCheck {
     static func run(_ subject: LocalSubject) -> [DoctorResult] {
         guard case .postgres(let location) = StoreLocation(subject.config) else { return [] }
         do throws(StoreError) {
-            return [self.judge(try DatabaseProbe.look(location, nowMs: { WallClock.ms }))]
+            return [self.judge(try DatabaseProbe.probe(location, nowMs: { WallClock.ms }))]
         } catch {
             return [.fail(self.name, DisplayText.escaped("\(error.path): \(error.problem)"), error.advice)]
         }

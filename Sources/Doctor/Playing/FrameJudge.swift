@@ -23,7 +23,7 @@ struct FrameJudge {
     var isDone: Bool { self.problem != nil || (self.pictures >= Self.enoughPictures && self.tones >= Self.enoughTones) }
 
     /// `ms` is the message's received time, unwrapped.
-    mutating func take(_ kind: Frame.Kind, ms: Int64, _ payload: ByteBuffer) {
+    mutating func receive(_ kind: Frame.Kind, ms: Int64, _ payload: ByteBuffer) {
         guard self.problem == nil, kind != .data, !Self.isFiller(kind, payload) else { return }
         let header = kind == .video ? self.clip.videoHeader : self.clip.audioHeader
         if payload == header {

@@ -26,7 +26,7 @@ struct MP4Judge {
         var buffer = self.buffer
         self.buffer = ByteBuffer()
         buffer.writeBuffer(&bytes)
-        while self.problem == nil, let (type, body) = self.box(in: &buffer) { self.take(type, body) }
+        while self.problem == nil, let (type, body) = self.box(in: &buffer) { self.read(type, body) }
         buffer.discardReadBytes()
         self.buffer = buffer
     }
@@ -47,7 +47,7 @@ struct MP4Judge {
         return (type, body)
     }
 
-    private mutating func take(_ type: String, _ body: ByteBuffer) {
+    private mutating func read(_ type: String, _ body: ByteBuffer) {
         switch type {
         case "moov":
             self.hasBeginning = Self.holds(body, Array("avc1".utf8)) && Self.holds(body, Array("mp4a".utf8))

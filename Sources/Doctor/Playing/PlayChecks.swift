@@ -20,7 +20,7 @@ struct PlayChecks: Sendable {
         do throws(LinkError) {
             var options = DoctorLink.options()
             options.caFile = caFile
-            task = LinkClient.pull(try LinkURL(parsing: url), options: options, name: "doctor-play") { event in judge.take(event) }
+            task = LinkClient.pull(try LinkURL(parsing: url), options: options, name: "doctor-play") { event in judge.receive(event) }
         } catch {
             return .fail(name, "the URL that the server hands out cannot be used: \(error)", "correct urls.rtmp or urls.rtmps")
         }
@@ -42,8 +42,8 @@ struct PlayChecks: Sendable {
         private let state: Mutex<FrameJudge>
         init(_ clip: DoctorClip) { self.state = Mutex(FrameJudge(clip)) }
 
-        func take(_ event: PullEvent) {
-            if case .frame(let frame) = event { self.state.withLock { $0.take(frame.kind, ms: frame.timestamp, frame.payload) } }
+        func receive(_ event: PullEvent) {
+            if case .frame(let frame) = event { self.state.withLock { $0.receive(frame.kind, ms: frame.timestamp, frame.payload) } }
         }
         var isDone: Bool { self.state.withLock { $0.isDone } }
         func verdict(_ name: String, _ why: String?, advice: String) -> DoctorResult {
@@ -58,7 +58,7 @@ struct PlayChecks: Sendable {
         var judge = FrameJudge(self.clip)
         let why = await self.http.stream(url, within: Self.limit) { bytes in
             reader.append(&bytes)
-            while let tag = reader.next() { judge.take(tag.kind, ms: tag.ms, tag.payload) }
+            while let tag = reader.next() { judge.receive(tag.kind, ms: tag.ms, tag.payload) }
             return !judge.isDone && reader.problem == nil
         }
         return judge.verdict(name, reader.problem ?? why, advice: Self.advice(why))
@@ -69,7 +69,7 @@ struct PlayChecks: Sendable {
         var judge = FrameJudge(self.clip)
         let why = await self.webSocket(url) { bytes in
             reader.append(&bytes)
-            while let tag = reader.next() { judge.take(tag.kind, ms: tag.ms, tag.payload) }
+            while let tag = reader.next() { judge.receive(tag.kind, ms: tag.ms, tag.payload) }
             return !judge.isDone && reader.problem == nil
         }
         return judge.verdict(name, reader.problem ?? why, advice: Self.advice(why))
@@ -88,8 +88,8 @@ struct PlayChecks: Sendable {
         return judge.verdict(name, why)
     }
 
-    private func webSocket(_ url: String, _ take: (inout ByteBuffer) -> Bool) async -> String? {
-        let why = await WebSocketStream.read(url, within: Self.limit, take)
+    private func webSocket(_ url: String, _ receive: (inout ByteBuffer) -> Bool) async -> String? {
+        let why = await WebSocketStream.read(url, within: Self.limit, receive)
         // A failed upgrade gives no reason; the same address over HTTP does.
         guard why == WebSocketStream.refused else { return why }
         return await self.http.stream(url, within: 3) { _ in false } ?? why

@@ -109,7 +109,7 @@ struct MediaChecks: Sendable {
             defer { speaking.cancel() }
             let ear = ToneEar()
             let task = LinkClient.pull(try LinkURL(parsing: play), options: DoctorLink.options(), name: "doctor-hear") {
-                ear.take($0)
+                ear.receive($0)
             }
             task.start()
             defer { task.stop() }

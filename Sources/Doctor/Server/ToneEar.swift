@@ -23,7 +23,7 @@ final class ToneEar: Sendable {
 
     var isDone: Bool { self.state.withLock { $0.share > Self.enough || $0.problem != nil } }
 
-    func take(_ event: PullEvent) {
+    func receive(_ event: PullEvent) {
         guard case .frame(let frame) = event else { return }
         self.state.withLock { state in
             guard state.share <= Self.enough, state.problem == nil else { return }
@@ -32,7 +32,7 @@ final class ToneEar: Sendable {
     }
 
     private static func decode(_ frame: Frame, _ state: inout State) throws(FFmpegError) {
-        for pcm in try state.decoder.take(frame) {
+        for pcm in try state.decoder.decode(frame) {
             let new = pcm.planes.first ?? []
             state.heard += new.count
             state.samples += new

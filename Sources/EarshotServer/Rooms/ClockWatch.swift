@@ -8,7 +8,7 @@ struct ClockWatch {
     private var isApart = false
 
     /// `aheadMs`: the database's clock less this machine's. Returns true when they are apart from now on, false when together again.
-    mutating func look(_ aheadMs: Int64) -> Bool? {
+    mutating func check(_ aheadMs: Int64) -> Bool? {
         let wasApart = self.isApart
         self.isApart = aheadMs.magnitude > UInt64(wasApart ? Self.togetherMs : Self.apartMs)
         return self.isApart == wasApart ? nil : self.isApart

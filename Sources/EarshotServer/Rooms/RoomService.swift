@@ -29,8 +29,8 @@ struct RoomService: Service {
             var clockWatch = ClockWatch()
             while !Task.isCancelled {
                 self.control.reportViewers()
-                if let aheadMs = rooms.nodeStatus?.clockAheadMs, let isApart = clockWatch.look(aheadMs) { self.tell(isApart, aheadMs) }
-                self.storeWatch.look(rooms.storeStatus, commits: rooms.counters.commits)
+                if let aheadMs = rooms.nodeStatus?.clockAheadMs, let isApart = clockWatch.check(aheadMs) { self.tell(isApart, aheadMs) }
+                self.storeWatch.check(rooms.storeStatus, commits: rooms.counters.commits)
                 // Cancelled: the server shuts down.
                 do { try await Task.sleep(for: Self.reportInterval) } catch { return }
             }

@@ -22,11 +22,11 @@ final class StoreWatch: Sendable {
     /// Records a probe that tried to write to the store. `problem` is nil when that worked.
     func probed(_ problem: String?, _ status: StoreStatus, commits: Int) {
         self.state.withLock { $0.probe = problem.map { (problem: $0, commits: commits) } }
-        self.look(status, commits: commits)
+        self.check(status, commits: commits)
     }
 
     /// `commits` counts the registry's commits since the start.
-    func look(_ status: StoreStatus, commits: Int) {
+    func check(_ status: StoreStatus, commits: Int) {
         self.state.withLock { state in
             // A later commit succeeded: the probe is out of date.
             if let probe = state.probe, !status.isFailing, commits > probe.commits { state.probe = nil }

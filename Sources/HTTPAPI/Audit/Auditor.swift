@@ -120,7 +120,7 @@ package final class Auditor: Sendable {
 
     private func mayWrite(_ caller: HostKey) -> Bool {
         let nowNs = NIODeadline.now().uptimeNanoseconds
-        return self.pace.withLock { $0.take(caller, nowNs: nowNs) }
+        return self.pace.withLock { $0.acquire(caller, nowNs: nowNs) }
     }
 
     private func note(
@@ -137,7 +137,7 @@ package final class Auditor: Sendable {
 
     /// Logs how many refused calls had no line, by address and kind; call once a second, and at the end with nil.
     package func report(nowMs: Int64?) {
-        for held in self.lines.takeHeld(nowMs: nowMs) {
+        for held in self.lines.popHeld(nowMs: nowMs) {
             var metadata: Logger.Metadata = ["reason": "\(held.kind)", "calls": "\(held.count)"]
             if let host = held.host { metadata["remote"] = "\(host)" }
             self.log.warning("More API calls were refused", metadata: metadata)
@@ -168,14 +168,14 @@ struct FailurePace {
 
     init(nowNs: UInt64) { self.all = TokenBucket(rate: Self.rate.all, burst: Self.burst.all, nowNs: nowNs) }
 
-    mutating func take(_ caller: HostKey, nowNs: UInt64) -> Bool {
+    mutating func acquire(_ caller: HostKey, nowNs: UInt64) -> Bool {
         if self.callers.count >= Self.mostCallers, self.callers[caller] == nil {
             for (known, var bucket) in self.callers where bucket.isFull(nowNs: nowNs) { self.callers[known] = nil }
             if self.callers.count >= Self.mostCallers { self.callers.removeAll() }
         }
         let fresh = TokenBucket(rate: Self.rate.caller, burst: Self.burst.caller, nowNs: nowNs)
         // The caller's own limit first, so that one caller does not use up the shared one.
-        guard self.callers[caller, default: fresh].take(nowNs: nowNs).isAllowed else { return false }
-        return self.all.take(nowNs: nowNs).isAllowed
+        guard self.callers[caller, default: fresh].acquire(nowNs: nowNs).isAllowed else { return false }
+        return self.all.acquire(nowNs: nowNs).isAllowed
     }
 }

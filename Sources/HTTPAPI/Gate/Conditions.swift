@@ -11,9 +11,9 @@ struct Conditions: Sendable, Equatable {
 
     /// Ignores both headers for a GET whose answer has no version to compare.
     init(_ headers: HTTPFields, of route: APIRoute) throws(APIError) {
-        let isLook = route.method == .get
-        self.ifMatch = isLook && !route.isVersioned ? nil : try EntityTags(headers, .ifMatch)
-        self.ifNoneMatch = isLook && !route.isVersioned ? nil : try EntityTags(headers, .ifNoneMatch)
+        let isRead = route.method == .get
+        self.ifMatch = isRead && !route.isVersioned ? nil : try EntityTags(headers, .ifMatch)
+        self.ifNoneMatch = isRead && !route.isVersioned ? nil : try EntityTags(headers, .ifNoneMatch)
     }
 
     /// The room versions that a change accepts; nil for any.

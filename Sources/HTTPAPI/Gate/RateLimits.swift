@@ -24,7 +24,7 @@ final class RateLimits: Sendable {
     func call(token: Int64, nowNs: UInt64 = RateLimits.nowNs) -> TokenBucket.Outcome {
         self.state.withLock { state in
             let fresh = TokenBucket(rate: Double(self.rate), burst: Double(self.burst), nowNs: nowNs)
-            return state.calls[token, default: fresh].take(nowNs: nowNs)
+            return state.calls[token, default: fresh].acquire(nowNs: nowNs)
         }
     }
 

@@ -9,7 +9,7 @@ import Support
 /// fails behind proxies that reuse connections, and it cannot answer a refused request.
 ///
 /// ```
-/// http --a takeover's request--> claimed --earlier answers written--> deciding --take--> switching --HTTP's handlers gone--> taken
+/// http --a takeover's request--> claimed --earlier answers written--> deciding --accept--> switching --HTTP's handlers gone--> takenOver
 ///                                                                     deciding --refuse--> closing
 /// ```
 /// Loop-bound.
@@ -26,7 +26,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         case deciding
         case switching
         /// A takeover owns the connection; the handlers behind this one are cut off from it.
-        case taken
+        case takenOver
         /// The last answer was written. Waits for the peer to close, because a reset could destroy the answer.
         case closing(untilMs: Int64)
     }
@@ -108,7 +108,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
             if !self.state.hasBegun { self.hit(.httpHead) }
         case .closing(let untilMs):
             guard nowMs >= untilMs else { return }
-        case .taken: return
+        case .takenOver: return
         }
         self.context?.close(promise: nil)
     }
@@ -143,7 +143,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
             self.state.requestEnded()
             self.mode = .claimed(takeover, head, isComplete: true)
             self.decideIfDue(context)
-        case .claimed, .deciding, .switching, .taken, .closing:
+        case .claimed, .deciding, .switching, .takenOver, .closing:
             // Drop without unwrapping: a codec that is being removed may pass on raw bytes. RFC 6455 §4.1: a client sends nothing before it
             // has our answer.
             break
@@ -195,7 +195,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     func channelReadComplete(context: ChannelHandlerContext) {
         switch self.mode {
-        case .taken, .closing:
+        case .takenOver, .closing:
             // Automatic reads start at the pipeline's end, which has finished or applies back-pressure, so none would reach the socket.
             context.read()
         default:
@@ -205,7 +205,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch (event, self.mode) {
-        case (is ChannelShouldQuiesceEvent, .taken):
+        case (is ChannelShouldQuiesceEvent, .takenOver):
             break
         case (is ChannelShouldQuiesceEvent, .closing), (is ChannelShouldQuiesceEvent, .switching):
             context.close(promise: nil)
@@ -214,7 +214,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         case (ChannelEvent.inputClosed as ChannelEvent, .http):
             self.watch.end()?()
             context.fireUserInboundEventTriggered(event)
-        case (ChannelEvent.inputClosed as ChannelEvent, .taken):
+        case (ChannelEvent.inputClosed as ChannelEvent, .takenOver):
             break
         case (ChannelEvent.inputClosed as ChannelEvent, _):
             context.close(promise: nil)
@@ -236,7 +236,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
                 isTooLarge
                     ? APIError(.requestHeaderFieldsTooLarge, .tooLarge, "The request's head is too large.")
                     : APIError(.badRequest, .invalid, "This is not an HTTP/1.1 request."), context)
-        case .claimed, .deciding, .switching, .taken, .closing:
+        case .claimed, .deciding, .switching, .takenOver, .closing:
             context.close(promise: nil)
         }
     }
@@ -267,7 +267,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
                 context.write(data, promise: promise)
                 self.answerEnded(context)
             }
-        case .deciding, .switching, .taken, .closing:
+        case .deciding, .switching, .takenOver, .closing:
             promise?.fail(ChannelError.ioOnClosedChannel)
         }
     }
@@ -326,23 +326,23 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     }
 
     func flush(context: ChannelHandlerContext) {
-        if case .taken = self.mode { return }
+        if case .takenOver = self.mode { return }
         context.flush()
     }
 
     func read(context: ChannelHandlerContext) {
         switch self.mode {
-        case .claimed(_, _, isComplete: true), .deciding, .switching, .taken, .closing: break
+        case .claimed(_, _, isComplete: true), .deciding, .switching, .takenOver, .closing: break
         case .http, .claimed: context.read()
         }
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         switch (self.mode, mode) {
-        case (.switching, .input), (.taken, .input):
+        case (.switching, .input), (.takenOver, .input):
             // Hummingbird closes the input when the server is cancelled.
             context.close(mode: .all, promise: promise)
-        case (.switching, _), (.taken, _):
+        case (.switching, _), (.takenOver, _):
             // Hummingbird is done, but no longer owns the connection.
             if let promise { context.channel.closeFuture.cascade(to: promise) }
         case (.closing, .output):
@@ -400,9 +400,9 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         switch decision {
         case .refuse(let error):
             self.answer(error, context, toHead: isHead)
-        case .take where self.state.isQuiescing:
+        case .accept where self.state.isQuiescing:
             self.answer(.unavailable("The server is shutting down."), context, toHead: isHead)
-        case .take(let head, let handlers):
+        case .accept(let head, let handlers):
             self.mode = .switching
             // Ends Hummingbird's loop over requests; its task stays until the connection closes.
             context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
@@ -414,7 +414,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     private func switched(_ head: HTTPResponseHead, _ handlers: @Sendable () -> [any ChannelHandler]) {
         guard case .switching = self.mode, let context = self.context, context.channel.isActive else { return }
-        self.mode = .taken
+        self.mode = .takenOver
         self.holding = nil
         context.writeAndFlush(NIOAny(head.serialized), promise: nil)
         do {

@@ -68,11 +68,11 @@ struct HTTPPlaceTable {
         let before = nowMs - Self.graceMs
         var shed: [ID] = []
         if let host, self.counts[host, default: 0] >= self.limits.perAddress {
-            guard let own = self.takeIdle(of: host, since: before) else { return self.refuse(id, host, .tooManyFromAddress) }
+            guard let own = self.popIdle(of: host, since: before) else { return self.refuse(id, host, .tooManyFromAddress) }
             shed.append(own)
         }
         if self.served >= self.limits.total - (mayUseReserve ? 0 : self.limits.reserved) {
-            guard let other = host.flatMap({ self.takeIdle(of: $0, since: before) }) ?? self.takeIdle(since: before) else {
+            guard let other = host.flatMap({ self.popIdle(of: $0, since: before) }) ?? self.popIdle(since: before) else {
                 let (refusal, refused) = self.refuse(id, host, .tooMany)
                 return (refusal, shed + refused)
             }
@@ -160,14 +160,14 @@ struct HTTPPlaceTable {
 
     // MARK: Idle connections
 
-    private mutating func takeIdle(since ms: Int64) -> ID? {
-        let first = self.idle.takeFirst(of: self.entries, since: ms)
+    private mutating func popIdle(since ms: Int64) -> ID? {
+        let first = self.idle.popFirst(of: self.entries, since: ms)
         if let first { self.leave(first) }
         return first
     }
 
-    private mutating func takeIdle(of host: HostKey, since ms: Int64) -> ID? {
-        let first = self.idleOf[host]?.takeFirst(of: self.entries, since: ms)
+    private mutating func popIdle(of host: HostKey, since ms: Int64) -> ID? {
+        let first = self.idleOf[host]?.popFirst(of: self.entries, since: ms)
         if let first { self.leave(first) }
         return first
     }
@@ -190,7 +190,7 @@ private struct IdleOrder {
     }
 
     /// Removes and returns the longest idle connection, if idle since `ms` or before.
-    mutating func takeFirst(of entries: [HTTPPlaceTable.ID: HTTPPlaceTable.Entry], since ms: Int64) -> HTTPPlaceTable.ID? {
+    mutating func popFirst(of entries: [HTTPPlaceTable.ID: HTTPPlaceTable.Entry], since ms: Int64) -> HTTPPlaceTable.ID? {
         while self.head < self.list.count {
             let first = self.list[self.head]
             if entries[first.id]?.idle == first.order {

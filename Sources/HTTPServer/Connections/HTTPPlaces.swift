@@ -69,12 +69,12 @@ final class HTTPPlaces: Sendable {
             self.leave(id)
             bound.value.left()
         }
-        let waits = try self.proxies.guardConnection(channel) { self.take(bound.value, channel) }
-        if waits { self.enter(place, nil, mayUseReserve: false) } else { self.take(place, channel) }
+        let waits = try self.proxies.guardConnection(channel) { self.acquire(bound.value, channel) }
+        if waits { self.enter(place, nil, mayUseReserve: false) } else { self.acquire(place, channel) }
         return place
     }
 
-    private func take(_ place: HTTPPlace, _ channel: any Channel) {
+    private func acquire(_ place: HTTPPlace, _ channel: any Channel) {
         let peer = self.clients.peer(of: channel)
         let access = self.state.withLock { $0.access }
         let isTrusted = peer.map { access.trustedProxies.contains(address: $0) } ?? false

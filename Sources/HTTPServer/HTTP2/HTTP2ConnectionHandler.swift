@@ -46,7 +46,7 @@ final class HTTP2ConnectionHandler: ChannelInboundHandler, Sweepable, NIOHTTP2Fr
         stream.closeFuture.assumeIsolated().whenComplete { _ in
             let action = self.state.streamClosed(nowMs: LoopSweeper.nowMs)
             if self.state.streams == 0 { self.place.rest() }
-            self.perform(action)
+            self.run(action)
         }
     }
 
@@ -54,7 +54,7 @@ final class HTTP2ConnectionHandler: ChannelInboundHandler, Sweepable, NIOHTTP2Fr
         let action = self.state.sweep(nowMs: nowMs)
         // It ends without ever having had a stream.
         if action == .goAwayAndClose(last: 0) { self.place.hit(.httpHead) }
-        self.perform(action)
+        self.run(action)
     }
 
     func wroteFrame(_ frame: HTTP2Frame) {
@@ -66,14 +66,14 @@ final class HTTP2ConnectionHandler: ChannelInboundHandler, Sweepable, NIOHTTP2Fr
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         // NIO handles all other frames.
         guard case .ping(Self.goodbye, ack: true) = self.unwrapInboundIn(data).payload else { return }
-        self.perform(self.state.announcementHeard(nowMs: LoopSweeper.nowMs))
+        self.run(self.state.announcementConfirmed(nowMs: LoopSweeper.nowMs))
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
-        case is ChannelShouldQuiesceEvent: self.perform(self.state.quiesce(nowMs: LoopSweeper.nowMs))
+        case is ChannelShouldQuiesceEvent: self.run(self.state.quiesce(nowMs: LoopSweeper.nowMs))
         // RFC 9113 §5.1: a client that wants answers keeps both directions open.
-        case ChannelEvent.inputClosed as ChannelEvent: self.perform(self.state.broken(nowMs: LoopSweeper.nowMs))
+        case ChannelEvent.inputClosed as ChannelEvent: self.run(self.state.broken(nowMs: LoopSweeper.nowMs))
         default: context.fireUserInboundEventTriggered(event)
         }
     }
@@ -82,12 +82,12 @@ final class HTTP2ConnectionHandler: ChannelInboundHandler, Sweepable, NIOHTTP2Fr
         // NIO refuses to send a GOAWAY that contradicts an earlier one. That is not a stream's error.
         let isOfStream = !self.isBroken && error is any NIOHTTP2Error && !(error is NIOHTTP2Errors.RaisedGoawayLastStreamID)
         guard !isOfStream else { return }
-        self.perform(self.state.broken(nowMs: LoopSweeper.nowMs))
+        self.run(self.state.broken(nowMs: LoopSweeper.nowMs))
     }
 
     // MARK: Out
 
-    private func perform(_ action: HTTP2ConnectionState.Action) {
+    private func run(_ action: HTTP2ConnectionState.Action) {
         guard action != .nothing, let context = self.context else { return }
         switch action {
         case .nothing: break

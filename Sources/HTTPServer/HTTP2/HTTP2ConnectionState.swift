@@ -1,7 +1,7 @@
 /// The state and deadlines of an HTTP/2 connection. `nowMs` is any steady clock.
 ///
 /// ```
-/// serving --quiesce--> announced --heard, or overdue--> leaving --last stream closed, or overdue--> closing --overdue--> cut
+/// serving --quiesce--> announced --confirmed, or overdue--> leaving --last stream closed, or overdue--> closing --overdue--> cut
 /// serving --no stream for too long; quiesce between streams; broken rules----------------------------^
 /// ```
 struct HTTP2ConnectionState: Equatable {
@@ -65,7 +65,7 @@ struct HTTP2ConnectionState: Equatable {
     }
 
     /// The client has confirmed the announcement, or has had time to.
-    mutating func announcementHeard(nowMs: Int64) -> Action {
+    mutating func announcementConfirmed(nowMs: Int64) -> Action {
         guard case .announced = self.phase else { return .nothing }
         guard self.streams > 0 else { return self.end(.goAwayAndClose(last: self.last), nowMs: nowMs) }
         self.phase = .leaving
@@ -87,7 +87,7 @@ struct HTTP2ConnectionState: Equatable {
         case .serving where self.streams == 0 && nowMs >= self.idleUntilMs:
             return self.end(.goAwayAndClose(last: self.last), nowMs: nowMs)
         case .announced(let untilMs) where nowMs >= untilMs:
-            return self.announcementHeard(nowMs: nowMs)
+            return self.announcementConfirmed(nowMs: nowMs)
         case .leaving where nowMs >= self.leaveUntilMs:
             self.phase = .cut
             return .cut

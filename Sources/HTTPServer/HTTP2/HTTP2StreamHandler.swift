@@ -10,7 +10,7 @@ import Support
 /// Handles one request on its HTTP/2 stream, below the router. The counterpart of ``HTTPConnectionHandler`` for HTTP/1.1.
 ///
 /// ```
-/// http --a takeover's request--> claimed --its end--> deciding --take--> taken
+/// http --a takeover's request--> claimed --its end--> deciding --accept--> takenOver
 ///                                                     deciding --refuse--> answered
 /// ```
 /// Loop-bound.
@@ -26,7 +26,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         case claimed(any HTTPTakeover, HTTPRequestHead)
         case deciding
         /// The takeover's handlers write the body.
-        case taken
+        case takenOver
         /// This handler wrote the whole answer; further input is dropped.
         case answered
     }
@@ -80,7 +80,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
             return self.answer(BodyPace.error, context)
         }
         guard nowMs >= self.deadlineMs, let context = self.context else { return }
-        if case .taken = self.mode { return }
+        if case .takenOver = self.mode { return }
         guard self.hasAnswered, !self.hasEnd else { return context.close(promise: nil) }
         // RFC 9113 §8.1: the answer is complete, so reset the stream without an error to stop the rest of the request.
         self.deadlineMs = .max
@@ -112,7 +112,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         case .claimed(let takeover, let head):
             // Takeovers ignore the body.
             if self.hasEnd { self.decide(takeover, head, context) }
-        case .deciding, .taken, .answered:
+        case .deciding, .takenOver, .answered:
             break
         }
     }
@@ -209,10 +209,10 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         case (.http, is any NIOHTTP2Error),
             (.http, _) where self.hasHead:
             context.fireErrorCaught(error)
-        case (.taken, is NIOHTTP2Errors.StreamClosed):
+        case (.takenOver, is NIOHTTP2Errors.StreamClosed):
             // The client reset the stream; the channel closes next.
             break
-        case (.taken, _):
+        case (.takenOver, _):
             context.fireErrorCaught(error)
         case (.http, _) where !self.hasAnswered:
             // The header fields are invalid.
@@ -235,7 +235,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch self.mode {
-        case .http, .taken:
+        case .http, .takenOver:
             switch self.unwrapOutboundIn(data) {
             case .head(let head):
                 self.hasBegunAnswer = true
@@ -310,18 +310,18 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         switch decision {
         case .refuse(let error):
             self.answer(error, context, toHead: isHead)
-        case .take where self.isQuiescing:
+        case .accept where self.isQuiescing:
             self.answer(.unavailable("The server is shutting down."), context, toHead: isHead)
-        case .take(let head, let handlers):
-            self.take(head, handlers(), context)
+        case .accept(let head, let handlers):
+            self.accept(head, handlers(), context)
         }
     }
 
-    private func take(_ head: HTTPResponseHead, _ handlers: [any ChannelHandler], _ context: ChannelHandlerContext) {
+    private func accept(_ head: HTTPResponseHead, _ handlers: [any ChannelHandler], _ context: ChannelHandlerContext) {
         do {
             let isChunked = head.list("transfer-encoding", contains: "chunked")
             let answer = try HTTPResponse(head)
-            self.mode = .taken
+            self.mode = .takenOver
             context.writeAndFlush(self.wrapOutboundOut(.head(answer.forHTTP2)), promise: nil)
             // Add them one after the other: handlers write as soon as they are added.
             let writer = HTTP2BodyWriter(isChunked: isChunked)

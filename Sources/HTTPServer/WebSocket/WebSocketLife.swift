@@ -50,7 +50,7 @@ package struct WebSocketLife: Equatable {
     }
 
     /// Records a frame from the peer.
-    package mutating func heard(nowMs: Int64) { self.lastFrameMs = nowMs }
+    package mutating func received(nowMs: Int64) { self.lastFrameMs = nowMs }
 
     /// Extends the deadline for a peer that has begun to read again: its pongs follow everything that it has not read yet. It gets the time of one
     /// more ping.

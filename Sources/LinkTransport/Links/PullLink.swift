@@ -17,7 +17,7 @@ struct PullLink {
     let run: LinkRun
 
     /// Runs until the connection ends, which always throws. Reports `ended` first if it reported `started`.
-    func perform(onRunning: () -> Void, onEvent: (PullEvent) -> Void) throws(LinkError) {
+    func runToEnd(onRunning: () -> Void, onEvent: (PullEvent) -> Void) throws(LinkError) {
         let opened = try self.run.open(publishes: false)
         let wire = opened.wire
         self.run.control.allowPoliteEnd(true)

@@ -108,7 +108,7 @@ struct PushBacklog {
         } else if frame.kind == .video {
             self.hasVideo = true
         }
-        if entry.isAudio, !self.mayTakeAudio { return }
+        if entry.isAudio, !self.acceptsAudio { return }
         self.entries.append(entry)
         self.bytes += entry.bytes
         if self.isAttached {
@@ -121,7 +121,7 @@ struct PushBacklog {
     }
 
     /// Before the first keyframe, audio has no picture beside it. In a stream without video it is all there is.
-    private var mayTakeAudio: Bool { !self.hasVideo || !self.awaitsKeyframe || (self.isAttached && self.hasBegun) }
+    private var acceptsAudio: Bool { !self.hasVideo || !self.awaitsKeyframe || (self.isAttached && self.hasBegun) }
 
     private func age(_ nowMs: Int64) -> Int64 { self.entries.first.map { max(nowMs - $0.arrivedMs, 0) } ?? 0 }
 

@@ -13,7 +13,7 @@ struct PushLink {
     private static let doubtMs: Int64 = 2_000
 
     /// Runs until the connection ends, which always throws.
-    func perform(onRunning: () -> Void) throws(LinkError) {
+    func runToEnd(onRunning: () -> Void) throws(LinkError) {
         let opened = try self.run.open(publishes: true)
         self.run.control.allowPoliteEnd(true)
         defer { self.run.control.allowPoliteEnd(false) }

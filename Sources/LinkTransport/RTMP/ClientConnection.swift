@@ -70,7 +70,7 @@ final class ClientConnection {
         self.chunks = ChunkValidator(limits: Self.limits)
         self.sendStallMs = options.sendStallMs
         self.wayObjection = publishes ? nil : options.wayObjection
-        self.input = rtmp.takeUnread()
+        self.input = rtmp.popUnread()
         self.rtmp = rtmp
     }
 

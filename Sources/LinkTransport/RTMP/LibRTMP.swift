@@ -82,7 +82,7 @@ struct LibRTMP: ~Copyable {
     var timedOut: Bool { earshot_rtmp_timed_out(self.state) != 0 }
 
     /// Takes the bytes that librtmp read from the socket beyond the handshake.
-    mutating func takeUnread() -> ByteBuffer {
+    mutating func popUnread() -> ByteBuffer {
         var buffer = ByteBuffer()
         let count = earshot_rtmp_unread(self.state)
         if count > 0, let start = earshot_rtmp_unread_start(self.state) {

@@ -70,7 +70,7 @@ final class TLSClient: @unchecked Sendable {
     }
 
     /// Continues the handshake. The socket must be non-blocking.
-    func connect() -> Outcome { self.perform { SSL_connect(self.ssl) } }
+    func connect() -> Outcome { self.run { SSL_connect(self.ssl) } }
 
     /// The reason why the certificate was rejected; nil when it was not.
     var verifyProblem: String? {
@@ -98,11 +98,11 @@ final class TLSClient: @unchecked Sendable {
     }
 
     func read(_ buffer: UnsafeMutableRawBufferPointer) -> Outcome {
-        self.perform { SSL_read(self.ssl, buffer.baseAddress, Int32(clamping: buffer.count)) }
+        self.run { SSL_read(self.ssl, buffer.baseAddress, Int32(clamping: buffer.count)) }
     }
 
     func write(_ buffer: UnsafeRawBufferPointer) -> Outcome {
-        self.perform { SSL_write(self.ssl, buffer.baseAddress, Int32(clamping: buffer.count)) }
+        self.run { SSL_write(self.ssl, buffer.baseAddress, Int32(clamping: buffer.count)) }
     }
 
     /// Sends close_notify (RFC 8446 §6.1) if that is possible without waiting.
@@ -112,7 +112,7 @@ final class TLSClient: @unchecked Sendable {
         ERR_clear_error()
     }
 
-    private func perform(_ call: () -> Int32) -> Outcome {
+    private func run(_ call: () -> Int32) -> Outcome {
         // Clears the thread's error queue: an earlier call's error would look like this one's.
         ERR_clear_error()
         errno = 0

@@ -58,7 +58,7 @@ package struct FrameRepair: Sendable {
     }
 
     /// The counts since the last call.
-    package mutating func takeFlaws() -> (video: FrameFlaws, audio: FrameFlaws) {
+    package mutating func popFlaws() -> (video: FrameFlaws, audio: FrameFlaws) {
         defer {
             self.videoFlaws = FrameFlaws()
             self.audioFlaws = FrameFlaws()

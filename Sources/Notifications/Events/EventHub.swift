@@ -53,7 +53,7 @@ package final class EventHub: Sendable {
     }
 
     /// Returns nil if all places are taken.
-    package func takePlace() -> Place? {
+    package func acquirePlace() -> Place? {
         self.state.withLock { state in
             guard state.subscribers < Self.subscriberLimit else { return nil }
             state.subscribers += 1

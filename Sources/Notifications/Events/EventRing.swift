@@ -64,7 +64,7 @@ struct EventRing {
 struct FeedCursor: Equatable {
     enum Step: Equatable {
         /// Send the ring's first event after the position, if the room fits; then `sent`.
-        case takeFromRing
+        case readRing
         /// Ask the store for events after this id; then `pageArrived` or `pageFailed`.
         case readStore(after: Int64)
         case wait
@@ -89,7 +89,7 @@ struct FeedCursor: Equatable {
             self.headBefore = ring.head
             return .readStore(after: self.position)
         }
-        return self.position < ring.head ?? self.position ? .takeFromRing : .wait
+        return self.position < ring.head ?? self.position ? .readRing : .wait
     }
 
     /// Moves past an event that was sent, or skipped because it belongs to another room.

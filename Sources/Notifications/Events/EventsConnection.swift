@@ -216,7 +216,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
                 if self.cursor.hasCaughtUp { self.counters.update { $0.eventFeedsBehind += 1 } }
                 self.readStore(after, context)
                 return wrote
-            case .takeFromRing:
+            case .readRing:
                 guard let entry = feed.ring.first(after: self.cursor.position) else { return wrote }
                 self.cursor.sent(entry.id)
                 guard self.start.room == nil || entry.room == self.start.room,
@@ -264,7 +264,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
         self.reader.append(&bytes)
         do throws(WebSocketError) {
             while self.life.isListening, let input = try self.reader.next() {
-                self.take(input, context)
+                self.receive(input, context)
                 guard self.countFrames(since: before) else { return }
             }
             _ = self.countFrames(since: before)
@@ -286,14 +286,14 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
         let frames = self.reader.frames - before
         guard frames > 0 else { return true }
         let nowMs = self.nowMs
-        self.life.heard(nowMs: nowMs)
+        self.life.received(nowMs: nowMs)
         if nowMs - self.frameWindow.startMs >= 1_000 { self.frameWindow = (nowMs, before) }
         guard self.reader.frames - self.frameWindow.frames > Self.frameLimit else { return true }
         self.close(1008, "more than \(Self.frameLimit) frames a second", listens: false)
         return false
     }
 
-    private func take(_ input: WebSocketReader.Input, _ context: ChannelHandlerContext) {
+    private func receive(_ input: WebSocketReader.Input, _ context: ChannelHandlerContext) {
         switch input {
         case .ping(let payload): self.pong(payload)
         case .text(let text):

@@ -10,7 +10,7 @@ extension WebhookTarget.Format {
 
 extension WebhookTarget {
     /// Whether the target gets events of this kind: all kinds, or those that have a callback in its format.
-    package func takes(_ kind: RoomEvent.Kind) -> Bool {
+    package func accepts(_ kind: RoomEvent.Kind) -> Bool {
         switch self.format {
         case .tencent: TencentPushCallback.kinds.contains(kind)
         // A delivery in another version's format fails with a reason, so that no loss goes unnoticed; that version can send it again.

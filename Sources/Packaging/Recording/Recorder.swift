@@ -79,7 +79,7 @@ package actor Recorder {
         let wake = { @Sendable [executor] in
             executor.queue.async { me.recorder?.assumeIsolated { $0.drain() } }
         }
-        if let taken = head?.take(wake: wake) {
+        if let taken = head?.handOver(wake: wake) {
             self.mailbox = taken
         } else {
             let mailbox = FrameMailbox(
@@ -108,29 +108,29 @@ package actor Recorder {
             self.writer.dropped = mailbox.dropped
             let batch = mailbox.drain()
             let nowMs = LoopSweeper.nowMs
-            self.maker.take(batch.items, nowMs: nowMs, wallMs: self.recordings.rooms.now - batch.idleMs)
+            self.maker.receive(batch.items, nowMs: nowMs, wallMs: self.recordings.rooms.now - batch.idleMs)
             if batch.items.contains(where: { if case .ended = $0 { true } else { false } }) {
                 self.finish(.streamEnded)
             } else if batch.isStalled {
                 self.maker.closeStalled(nowMs: nowMs)
             }
             self.reportProblems()
-            self.look()
+            self.poll()
             var patience = self.maker.patience
             patience?.holdMs = Self.holdMs
             if mailbox.rest(patience) { break }
         }
     }
 
-    private func tick() { self.look() }
+    private func tick() { self.poll() }
 
     private func rowStored(_ id: String, isStored: Bool) {
         self.writer.rowStored(id, isStored: isStored, nowMs: LoopSweeper.nowMs)
-        self.look()
+        self.poll()
     }
 
     /// Publishes the position and completes the end. Called after every write.
-    private func look() {
+    private func poll() {
         let position = self.writer.position
         self.written.withLock { $0 = position }
         if let failure = self.writer.failure { self.finish(failure) }
@@ -179,7 +179,7 @@ package actor Recorder {
     func stop(_ end: RecordingEnd) async {
         self.drain()
         self.finish(end)
-        self.look()
+        self.poll()
         guard !self.isReported else { return }
         await withCheckedContinuation { self.waiters.append($0) }
     }

@@ -70,7 +70,7 @@ final class RecordingHead: Sendable {
 
     /// Hands the mailbox and its frames to a recorder that has acquired the stream itself. `wake` is called for later frames, and at once
     /// if any are there. Nil: it was already taken or dropped.
-    func take(wake: @escaping @Sendable () -> Void) -> FrameMailbox? {
+    func handOver(wake: @escaping @Sendable () -> Void) -> FrameMailbox? {
         guard !self.isOver.exchange(true, ordering: .relaxed) else { return nil }
         self.wake.set(wake)
         self.release()

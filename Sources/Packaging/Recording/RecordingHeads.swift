@@ -22,7 +22,7 @@ final class RecordingHeads: Sendable {
     }
 
     /// Removes and returns the frames buffered for the stream's recorder.
-    func take(_ stream: Relay.Stream) -> RecordingHead? {
+    func remove(_ stream: Relay.Stream) -> RecordingHead? {
         guard let head = self.rows.withLock({ $0.removeValue(forKey: stream.path) }) else { return nil }
         if head.isOf(stream) { return head }
         head.drop()

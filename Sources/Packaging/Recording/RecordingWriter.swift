@@ -108,7 +108,7 @@ final class RecordingWriter: FragmentSink {
 
     private var hasVideo: Bool { self.beginning?.tracks.contains { $0.kind == .video } ?? false }
 
-    func takesSplit() -> Bool {
+    func consumeSplit() -> Bool {
         defer { self.splitsNext = false }
         return self.splitsNext
     }

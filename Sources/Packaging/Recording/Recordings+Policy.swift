@@ -50,8 +50,8 @@ extension Recordings {
                 Task { await self.streamBegan(path, roomID: roomID, slot: slot) }
             case .policyChanged(let roomID, _, let old, let new) where old.record != new.record:
                 Task { await self.policyChanged(of: roomID) }
-            case .event(let event), .heard(let event): self.handle(event.mark)
-            case .marked(let mark): self.handle(mark)
+            case .event(let event), .eventElsewhere(let event): self.handle(event.mark)
+            case .eventMark(let mark): self.handle(mark)
             default: break
             }
         }

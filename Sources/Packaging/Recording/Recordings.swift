@@ -111,7 +111,7 @@ package final class Recordings: Sendable {
                 let source = RecordingSource(path: path, roomID: roomID, slot: slot, isByCall: isByCall)
                 self.state.withLock { $0.retries.refused(source, of: stream, nowMs: LoopSweeper.nowMs) }
             }
-            self.heads.take(stream)?.drop()
+            self.heads.remove(stream)?.drop()
             self.streams.registry.release(stream)
             throw .end(refusal)
         }
@@ -143,14 +143,14 @@ package final class Recordings: Sendable {
             do throws(RegistryError) {
                 try await self.rooms.order(order, isNew: earlier == nil, keeping: keeping)
             } catch {
-                self.heads.take(stream)?.drop()
+                self.heads.remove(stream)?.drop()
                 self.giveUp(made, earlier, of: stream)
                 throw .notStored(error)
             }
         } else if made.isByCall, earlier == nil {
             self.rooms.recordingOrdered(order)
         }
-        await made.start(with: self.heads.take(stream))
+        await made.start(with: self.heads.remove(stream))
         Task { await self.recordTalk(beside: path, of: roomID) }
         return made
     }

@@ -71,7 +71,7 @@ final class FragmentPackager {
     }
 
     /// Processes a batch of frames.
-    func take(_ items: [TapItem], nowMs: Int64, wallMs: Int64) {
+    func receive(_ items: [TapItem], nowMs: Int64, wallMs: Int64) {
         // The newest frame has just arrived; the first may be cached pictures for a joiner.
         for case .frame(let frame) in items.reversed() {
             self.newWallOffsetMs = wallMs - frame.timestamp
@@ -82,8 +82,8 @@ final class FragmentPackager {
         for item in items {
             switch item {
             case .prelude(let frames):
-                for frame in frames { self.take(frame, nowMs: nowMs) }
-            case .frame(let frame): self.take(frame, nowMs: nowMs)
+                for frame in frames { self.receive(frame, nowMs: nowMs) }
+            case .frame(let frame): self.receive(frame, nowMs: nowMs)
             case .restarted:
                 self.interrupt(nowMs: nowMs)
                 // The next publisher may have other kinds of media: what came from this one says nothing about it.
@@ -116,9 +116,9 @@ final class FragmentPackager {
 
     // MARK: Tracks
 
-    private func take(_ frame: Frame, nowMs: Int64) {
+    private func receive(_ frame: Frame, nowMs: Int64) {
         guard frame.kind != .data else {
-            self.tracks.takeMetadata(frame)
+            self.tracks.receiveMetadata(frame)
             return
         }
         do throws(FFmpegError) {
@@ -183,7 +183,7 @@ final class FragmentPackager {
 
     /// Handles a changed track: it ends the run that has the track, and the next run begins at a keyframe.
     private func noteTrack(_ frame: Frame, nowMs: Int64) {
-        guard let change = self.tracks.take(frame) else { return }
+        guard let change = self.tracks.receive(frame) else { return }
         if let problem = change.problem { self.leftOut.list(problem) }
         if self.isInRun(frame.kind) { self.interrupt(nowMs: nowMs) }
     }
@@ -305,7 +305,7 @@ final class FragmentPackager {
         let isKeyframe = sample.kind == .video ? sample.isKeyframe : tracks.count == 1
         if leads {
             self.cutIfDue(sample, isKeyframe: isKeyframe, nowMs: nowMs)
-            if self.muxer != nil, self.pieceStartMs == nil, self.taker.takesSplit() {
+            if self.muxer != nil, self.pieceStartMs == nil, self.taker.consumeSplit() {
                 try self.begin(tracks, originMs: sample.dts, nowMs: nowMs)
             }
         }

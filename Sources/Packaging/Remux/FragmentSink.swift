@@ -16,11 +16,11 @@ protocol FragmentSink: AnyObject {
     /// The run has ended; the next one calls ``began(_:nowMs:)``.
     func interrupted(nowMs: Int64)
     /// Whether a separate container, from time zero, begins here. Called after a piece has ended before a frame of the leading kind.
-    func takesSplit() -> Bool
+    func consumeSplit() -> Bool
 }
 
 extension FragmentSink {
-    func takesSplit() -> Bool { false }
+    func consumeSplit() -> Bool { false }
     var longestMs: Int64? { nil }
 }
 

@@ -119,7 +119,7 @@ final class FrameMailbox: StreamTap {
     /// Frames dropped because the receiver was behind.
     var dropped: UInt64 { self.box.withLock { $0.dropped } }
 
-    func take(_ items: [TapItem]) {
+    func receive(_ items: [TapItem]) {
         let nowMs = self.nowMs()
         let wakes = self.box.withLock { box in
             var isNews = false

@@ -150,7 +150,7 @@ package actor StreamRemuxer {
         while let mailbox = self.mailbox, self.phase == .running {
             let batch = mailbox.drain()
             let nowMs = LoopSweeper.nowMs
-            self.maker.take(batch.items, nowMs: nowMs, wallMs: self.table.rooms.now - batch.idleMs)
+            self.maker.receive(batch.items, nowMs: nowMs, wallMs: self.table.rooms.now - batch.idleMs)
             if batch.items.contains(where: { if case .ended = $0 { true } else { false } }) {
                 self.taker.end(nowMs: nowMs)
                 self.streamEnded()

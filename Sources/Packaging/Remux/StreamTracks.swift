@@ -28,7 +28,7 @@ struct StreamTracks {
 
     // MARK: Headers
 
-    mutating func takeMetadata(_ frame: Frame) {
+    mutating func receiveMetadata(_ frame: Frame) {
         if let announced = AnnouncedTracks(frame) { self.announced = announced }
     }
 
@@ -47,7 +47,7 @@ struct StreamTracks {
     }
 
     /// Processes a header. A change ends a run that has this kind of media; for other runs it changes nothing yet.
-    mutating func take(_ frame: Frame) -> Change? {
+    mutating func receive(_ frame: Frame) -> Change? {
         let known = frame.kind == .video ? self.video : self.audio
         // Codecs without headers describe the track in every frame: one is enough.
         guard frame.isSequenceHeader || known == nil || known?.codec != frame.tag.codec, Track.describes(frame) else { return nil }

@@ -55,14 +55,14 @@ actor PeriodicSnapshots {
     private var settings: ServerConfig.Snapshots { self.config.snapshots }
 
     /// Takes the snapshots that are due. Call about twice a second.
-    func look(nowMs: Int64) async {
+    func captureDue(nowMs: Int64) async {
         var live: NameTable<PushGrant> = [:]
         // A ghost and its successor have a grant each.
         for grant in self.pushes.all where self.intervalMs(of: grant.path.app) > 0 { live[grant.path.description] = grant }
         self.progress = self.progress.filter { live[$0.key] != nil }
         for (path, grant) in live.sorted(by: { $0.key < $1.key }) where self.isDue(path, grant, nowMs) {
             guard !Task.isCancelled else { return }
-            await self.take(grant, nowMs: nowMs)
+            await self.capture(grant, nowMs: nowMs)
         }
         guard nowMs >= self.forgetAtMs else { return }
         self.forgetAtMs = nowMs + Self.forgetMs
@@ -76,7 +76,7 @@ actor PeriodicSnapshots {
 
     private func intervalMs(of app: String) -> Int64 { self.settings.intervalByAppMs[app] ?? self.settings.intervalMs }
 
-    private func take(_ grant: PushGrant, nowMs: Int64) async {
+    private func capture(_ grant: PushGrant, nowMs: Int64) async {
         let path = grant.path.description
         var progress = self.progress[path] ?? Progress()
         let found = await self.streams.onHome(of: path) { home, stream in
@@ -169,7 +169,7 @@ package struct SnapshotService: Service {
         let snapshots = self.snapshots
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                await snapshots.look(nowMs: LoopSweeper.nowMs)
+                await snapshots.captureDue(nowMs: LoopSweeper.nowMs)
                 // Cancelled: the server shuts down.
                 do { try await Task.sleep(for: Self.tick) } catch { return }
             }

@@ -5,7 +5,7 @@ package import NIOCore
 /// Owned by one connection and used on its event loop only. Memory grows with the bytes received, never with announced lengths. A server's
 /// decoder starts with small limits, since the peer may be anybody; ``publishAccepted()`` switches to the media limits. Set Chunk Size and
 /// Abort take effect here, at their position in the byte stream, and are returned like any other message. A publisher's data message over its
-/// limit comes out empty: see ``takeDropped()``.
+/// limit comes out empty: see ``popDropped()``.
 package struct ChunkDecoder {
     /// Bytes passed to ``append(_:)`` so far, which acknowledgements count (RTMP 1.0 §5.4.3).
     package private(set) var receivedBytes: UInt64 = 0
@@ -62,7 +62,7 @@ package struct ChunkDecoder {
     package var heldBytes: Int { self.assemblyCapacity + self.streams.count * Self.chunkStreamCost + self.waitingBytes }
 
     /// Returns the length of the data message that just came out empty because it is over its limit; nil for any other message.
-    package mutating func takeDropped() -> Int? { self.droppedBytes.take() }
+    package mutating func popDropped() -> Int? { self.droppedBytes.take() }
 
     /// Adds bytes from the wire.
     package mutating func append(_ bytes: consuming ByteBuffer) {
@@ -275,7 +275,7 @@ package struct ChunkDecoder {
         self.streams[position].assembly.writeBuffer(&piece)
         guard self.streams[position].received == length else { return nil }
         self.partialBytes -= length
-        let payload = self.takeAssembly(position)
+        let payload = self.removeAssembly(position)
         return self.finish(payload)
     }
 
@@ -320,7 +320,7 @@ package struct ChunkDecoder {
             self.partialMessages -= 1
             self.partialBytes -= self.streams[position].assembly.readableBytes
             self.streams[position].dropped = nil
-            _ = self.takeAssembly(position)
+            _ = self.removeAssembly(position)
         }
     }
 
@@ -337,9 +337,9 @@ package struct ChunkDecoder {
         self.assemblyCapacity += self.streams[position].assembly.capacity - before
     }
 
-    private mutating func takeAssembly(_ position: Int) -> ByteBuffer {
+    private mutating func removeAssembly(_ position: Int) -> ByteBuffer {
         self.assemblyCapacity -= self.streams[position].assembly.capacity
-        return self.streams[position].takeAssembly()
+        return self.streams[position].removeAssembly()
     }
 
     /// Sets the limit for the current state. Before a publish it counts bytes received, not allocated: rounding up less than doubles them.
@@ -383,7 +383,7 @@ private struct ChunkStream {
     /// Bytes of the unfinished message that have arrived.
     var received: Int { self.dropped ?? self.assembly.readableBytes }
 
-    mutating func takeAssembly() -> ByteBuffer {
+    mutating func removeAssembly() -> ByteBuffer {
         let taken = self.assembly
         self.assembly = ByteBuffer()
         return taken

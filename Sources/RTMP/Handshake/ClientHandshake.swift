@@ -49,7 +49,7 @@ package struct ClientHandshake {
     package mutating func receive(_ bytes: inout ByteBuffer, random: (Int) -> [UInt8]) throws(RTMPError) -> ByteBuffer? {
         var out: ByteBuffer?
         if case .waitingS1 = self.state {
-            self.take(&bytes, upTo: 1 + HandshakeDigest.packetLength)
+            self.receive(&bytes, upTo: 1 + HandshakeDigest.packetLength)
             if let version = self.received.getInteger(at: self.received.readerIndex, as: UInt8.self), version != 3 {
                 throw .unsupportedVersion(version)
             }
@@ -68,7 +68,7 @@ package struct ClientHandshake {
             self.state = .waitingS2
         }
         if case .waitingS2 = self.state {
-            self.take(&bytes, upTo: HandshakeDigest.packetLength)
+            self.receive(&bytes, upTo: HandshakeDigest.packetLength)
             guard self.received.readableBytes == HandshakeDigest.packetLength,
                 let s2 = self.received.readBytes(length: HandshakeDigest.packetLength)
             else { return out }
@@ -81,7 +81,7 @@ package struct ClientHandshake {
         return out
     }
 
-    private mutating func take(_ bytes: inout ByteBuffer, upTo total: Int) {
+    private mutating func receive(_ bytes: inout ByteBuffer, upTo total: Int) {
         guard var part = bytes.readSlice(length: min(total - self.received.readableBytes, bytes.readableBytes)) else { return }
         self.received.writeBuffer(&part)
     }

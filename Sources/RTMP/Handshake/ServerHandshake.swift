@@ -27,7 +27,7 @@ package struct ServerHandshake {
     ) throws(RTMPError) -> ByteBuffer? {
         var out: ByteBuffer?
         if case .waitingC1 = self.state {
-            self.take(&bytes, upTo: 1 + HandshakeDigest.packetLength)
+            self.receive(&bytes, upTo: 1 + HandshakeDigest.packetLength)
             try self.checkVersion()
             guard self.received.readableBytes == 1 + HandshakeDigest.packetLength,
                 self.received.readInteger(as: UInt8.self) != nil,
@@ -39,7 +39,7 @@ package struct ServerHandshake {
         }
         if case .waitingC2 = self.state {
             // C2 is counted but not verified: several encoders send zeros or their own C1 again.
-            self.take(&bytes, upTo: HandshakeDigest.packetLength)
+            self.receive(&bytes, upTo: HandshakeDigest.packetLength)
             if self.received.readableBytes == HandshakeDigest.packetLength {
                 self.received = ByteBuffer()
                 self.state = .done
@@ -48,7 +48,7 @@ package struct ServerHandshake {
         return out
     }
 
-    private mutating func take(_ bytes: inout ByteBuffer, upTo total: Int) {
+    private mutating func receive(_ bytes: inout ByteBuffer, upTo total: Int) {
         guard var part = bytes.readSlice(length: min(total - self.received.readableBytes, bytes.readableBytes)) else { return }
         self.received.writeBuffer(&part)
     }

@@ -10,7 +10,7 @@ package struct ConnectRequest: Sendable, Equatable {
     /// Enhanced RTMP capability bits: reconnect 1, multitrack 2, ModEx 4, nanosecond offset 8.
     package var capsEx: Int
     /// Whether the client reads Multitrack messages.
-    package var takesTracks: Bool { self.capsEx & 2 != 0 }
+    package var acceptsTracks: Bool { self.capsEx & 2 != 0 }
     /// FourCCs, or "*"; at most ``fourCCLimit``.
     package var fourCCs: [String]
     /// Whether the client sent any Enhanced RTMP field; only then does the answer have some.
@@ -41,7 +41,7 @@ package struct ConnectRequest: Sendable, Equatable {
         if case .strictArray(let list) = object["fourCcList"] ?? .null { fourCCs = list.compactMap(\.string) }
         for map in ["videoFourCcInfoMap", "audioFourCcInfoMap"] {
             switch object[map] ?? .null {
-            case .object(let entries), .ecmaArray(let entries): fourCCs += entries.filter(Self.canTake).map(\.name)
+            case .object(let entries), .ecmaArray(let entries): fourCCs += entries.filter(Self.accepts).map(\.name)
             default: break
             }
         }
@@ -53,7 +53,7 @@ package struct ConnectRequest: Sendable, Equatable {
     }
 
     /// Whether the client accepts this codec. FourCcInfoMask: 1 decodes it, 2 encodes it, 4 forwards it; encoding alone is not enough.
-    private static func canTake(_ entry: AMF0Property) -> Bool {
+    private static func accepts(_ entry: AMF0Property) -> Bool {
         entry.value.number.map { $0 >= 0 && $0 < 65_536 && Int($0) & 5 != 0 } ?? true
     }
 

@@ -51,7 +51,7 @@ package struct ServerSession {
     package mutating func nextOutput() -> ServerSessionOutput? { self.outputs.next() }
 
     /// Returns whether a command came since the last call that this server does not know. Its sender was told so, if it asked for an answer.
-    package mutating func takeUnknownCommand() -> Bool {
+    package mutating func consumeUnknownCommand() -> Bool {
         defer { self.hasUnknownCommand = false }
         return self.hasUnknownCommand
     }

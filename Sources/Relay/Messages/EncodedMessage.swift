@@ -103,7 +103,7 @@ package struct EncodedMessage: @unchecked Sendable {
         coded frame: Frame, flags: Flags? = nil, encoder: any FrameEncoder, allocator: inout SlabAllocator, arrivalMs: Int64
     ) {
         let length = encoder.encodedLength(frame)
-        let (slab, bytes) = allocator.take(length, nowMs: arrivalMs)
+        let (slab, bytes) = allocator.reserve(length, nowMs: arrivalMs)
         self.headerLength = UInt8(truncatingIfNeeded: encoder.encode(frame, into: bytes))
         self.slab = slab
         self.start = UnsafeRawPointer(bytes.baseAddress)

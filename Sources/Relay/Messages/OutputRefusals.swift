@@ -15,7 +15,7 @@ struct OutputRefusals: Sendable {
         }
     }
 
-    mutating func take() -> (video: TrackRefusal?, audio: TrackRefusal?) {
+    mutating func popAll() -> (video: TrackRefusal?, audio: TrackRefusal?) {
         defer { self = OutputRefusals() }
         return (self.video, self.audio)
     }

@@ -30,7 +30,7 @@ package final class Slab: @unchecked Sendable {
     var free: Int { self.capacity - self.used }
 
     /// Reserves the next `count` bytes, which must be free.
-    func take(_ count: Int) -> UnsafeMutableRawBufferPointer {
+    func reserve(_ count: Int) -> UnsafeMutableRawBufferPointer {
         precondition(count <= self.free, "the slab has less free space than requested")
         let start = self.base + self.used
         self.used += count
@@ -52,8 +52,8 @@ struct SlabAllocator {
     init(ledger: MemoryLedger? = nil) { self.ledger = ledger }
 
     /// Memory for one message of `count` bytes.
-    mutating func take(_ count: Int, nowMs: Int64) -> (slab: Slab, bytes: UnsafeMutableRawBufferPointer) {
-        if let slab = self.current, slab.free >= count { return (slab, slab.take(count)) }
+    mutating func reserve(_ count: Int, nowMs: Int64) -> (slab: Slab, bytes: UnsafeMutableRawBufferPointer) {
+        if let slab = self.current, slab.free >= count { return (slab, slab.reserve(count)) }
         if self.current != nil {
             let lasted = nowMs - self.currentSince
             if lasted < 500 {
@@ -65,12 +65,12 @@ struct SlabAllocator {
         // A message that fills half a slab gets its own, and the current one stays in use.
         if count > self.size / 2, self.current != nil {
             let slab = Slab(capacity: count, ledger: self.ledger)
-            return (slab, slab.take(count))
+            return (slab, slab.reserve(count))
         }
         let slab = Slab(capacity: max(self.size, count), ledger: self.ledger)
         self.current = slab
         self.currentSince = nowMs
-        return (slab, slab.take(count))
+        return (slab, slab.reserve(count))
     }
 
     /// Forgets the current slab, so that an ended stream keeps none.

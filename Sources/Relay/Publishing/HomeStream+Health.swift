@@ -12,8 +12,8 @@ extension HomeStream {
     /// Discards all earlier seconds. For a new publisher, or one that paused.
     func restartJudging() {
         self.arrivals = ArrivalMeter()
-        _ = self.repair.takeFlaws()
-        _ = self.refusals.take()
+        _ = self.repair.popFlaws()
+        _ = self.refusals.popAll()
         self.judge.restart()
     }
 
@@ -23,8 +23,8 @@ extension HomeStream {
             var second = self.arrivals.close(audioCodec: self.meter.audio?.codec, lateMs: lateMs, nowMs: nowMs),
             let delegate = self.delegate, delegate.isJudged
         else { return }
-        (second.video.flaws, second.audio.flaws) = self.repair.takeFlaws()
-        (second.video.refusal, second.audio.refusal) = self.refusals.take()
+        (second.video.flaws, second.audio.flaws) = self.repair.popFlaws()
+        (second.video.refusal, second.audio.refusal) = self.refusals.popAll()
         // Media still in flight after the announcement does not end a pause.
         guard !self.state.isPaused else { return self.restartJudging() }
         self.judge.judge(

@@ -36,7 +36,7 @@ final class HomeStream {
 
     /// Counts and relays a frame of the present publisher.
     @inline(__always)
-    func take(_ frame: Frame, token: StreamState.Token, nowMs: Int64, items: inout [StreamState.Item]) {
+    func receive(_ frame: Frame, token: StreamState.Token, nowMs: Int64, items: inout [StreamState.Item]) {
         let isSide = frame.tag.flags.contains(.multitrack) && self.state.tracks.isSide(frame)
         self.meter.count(frame, isSide: isSide, nowMs: nowMs)
         self.history.count(frame, isSide: isSide, nowMs: nowMs)

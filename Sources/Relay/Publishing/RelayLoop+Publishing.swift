@@ -23,7 +23,7 @@ extension RelayLoop {
         home.meter.publisherChanged()
         home.history.publisherChanged()
         home.restartJudging()
-        self.perform(items, for: home)
+        self.apply(items, for: home)
         if let replaced { old?.publishEnded(replaced, reason: .takenOver) }
         return token
     }
@@ -45,11 +45,11 @@ extension RelayLoop {
             switch home.repair.examine(&frame) {
             case .relay: break
             case .drop: continue
-            case .precede(let header): home.take(header, token: token, nowMs: nowMs, items: &items)
+            case .precede(let header): home.receive(header, token: token, nowMs: nowMs, items: &items)
             }
-            home.take(frame, token: token, nowMs: nowMs, items: &items)
+            home.receive(frame, token: token, nowMs: nowMs, items: &items)
         }
-        self.perform(items, for: home)
+        self.apply(items, for: home)
         items.removeAll(keepingCapacity: items.capacity <= Self.spareItemsLimit)
         self.spareItems = items
     }
@@ -58,7 +58,7 @@ extension RelayLoop {
     package static func dropGOP(of stream: Stream, token: StreamState.Token) {
         stream.home.run { loop in
             guard let home = loop.homes[stream.id], home.state.publisherToken == token else { return }
-            loop.perform([.dropGOP], for: home)
+            loop.apply([.dropGOP], for: home)
         }
     }
 
@@ -68,7 +68,7 @@ extension RelayLoop {
             guard let home = loop.homes[stream.id] else { return }
             var items: [StreamState.Item] = []
             home.state.clearMetadata(token: token, items: &items)
-            loop.perform(items, for: home)
+            loop.apply(items, for: home)
         }
     }
 
@@ -116,7 +116,7 @@ extension RelayLoop {
         if endsViewers {
             var items: [StreamState.Item] = []
             let wasUsed = home.state.endNow(items: &items)
-            self.perform(items, for: home)
+            self.apply(items, for: home)
             if wasUsed { home.registry.release(stream) }
         }
         guard let delegate, let token else { return nil }
@@ -124,7 +124,7 @@ extension RelayLoop {
     }
 
     /// Encodes the items once per wire format in use, then notifies the publisher and the taps.
-    func perform(_ items: [StreamState.Item], for home: HomeStream) {
+    func apply(_ items: [StreamState.Item], for home: HomeStream) {
         guard !items.isEmpty else { return }
         let nowMs = self.nowMs
         for packaged in home.wireFormats { self.pack(items, into: packaged, of: home, nowMs: nowMs) }
@@ -141,7 +141,7 @@ extension RelayLoop {
         let tapped = items.compactMap { TapItem($0) }
         guard !tapped.isEmpty else { return }
         // Iterates over a copy: a tap may re-enter here.
-        for tap in Array(home.taps) { tap.take(tapped) }
+        for tap in Array(home.taps) { tap.receive(tapped) }
     }
 
     /// Applies the items to this loop's fanout and sends one task per other loop with viewers.

@@ -28,7 +28,7 @@ struct ReturnOrder: Sendable {
     }
 
     /// Handles the next coded frame of the publisher that has returned.
-    mutating func take(_ frame: Frame, nowMs: Int64) -> Outcome {
+    mutating func receive(_ frame: Frame, nowMs: Int64) -> Outcome {
         guard let first = self.held.first else {
             self.sinceMs = nowMs
             return self.hold(frame)

@@ -236,7 +236,7 @@ package struct StreamState: Sendable {
             self.append(mapped, items: &items)
             return
         }
-        if case .released(let frames)? = self.returnOrder?.take(mapped, nowMs: nowMs) {
+        if case .released(let frames)? = self.returnOrder?.receive(mapped, nowMs: nowMs) {
             self.returnOrder = nil
             for frame in frames { self.append(frame, items: &items) }
         }

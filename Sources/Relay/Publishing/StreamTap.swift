@@ -3,7 +3,7 @@ package import Media
 /// Receives a stream's frames without being a viewer: a muxer, a recorder or a link to another server.
 package protocol StreamTap: AnyObject, Sendable {
     /// Receives items, in order, on the stream's home loop. It must not block: store the items and return.
-    func take(_ items: [TapItem])
+    func receive(_ items: [TapItem])
     /// Called ten times a second on the same loop, for work due when nothing arrives.
     func sweep()
 }
@@ -29,7 +29,7 @@ extension RelayLoop {
     /// the stream in use while the tap is there.
     package static func add(_ tap: any StreamTap, to stream: Stream) {
         stream.home.run { loop in
-            guard let home = loop.homes[stream.id] else { return tap.take([.ended]) }
+            guard let home = loop.homes[stream.id] else { return tap.receive([.ended]) }
             home.taps.append(tap)
             let ring = home.ring
             let point = ring.joinPoint
@@ -37,7 +37,7 @@ extension RelayLoop {
             for sequence in point.sequence..<ring.head where ring[sequence].flags.isDisjoint(with: [.filler, .single]) {
                 if let frame = ring[sequence].frame(loop.rtmp) { items.append(.frame(frame)) }
             }
-            tap.take(items)
+            tap.receive(items)
         }
     }
 
@@ -49,7 +49,7 @@ extension RelayLoop {
             for frame in frames { home.state.ingest(frame, token: token, nowMs: loop.nowMs, items: &items) }
             let tapped = items.compactMap { TapItem($0) }
             guard !tapped.isEmpty else { return }
-            for tap in Array(home.taps) { tap.take(tapped) }
+            for tap in Array(home.taps) { tap.receive(tapped) }
         }
     }
 

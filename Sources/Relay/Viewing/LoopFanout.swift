@@ -281,7 +281,7 @@ package final class LoopFanout {
     }
 
     /// Returns the longest wait without ``coalesceMs``, and resets it.
-    func takeLongestWaitMs() -> Int64 {
+    func popLongestWaitMs() -> Int64 {
         defer { self.longestWaitMs = 0 }
         return max(0, self.longestWaitMs - self.coalesceMs)
     }

@@ -40,9 +40,9 @@ struct NodeSignal: Equatable {
         for item in self.items {
             if let id = item.integer("event") {
                 if let event = events[id] {
-                    work.add(.heard(event))
+                    work.add(.eventElsewhere(event))
                 } else if let mark = Self.mark(id, item) {
-                    work.add(.marked(mark))
+                    work.add(.eventMark(mark))
                 }
             } else if let outcome = Self.outcome(item) {
                 work.add(outcome)
@@ -84,7 +84,7 @@ struct NodeSignal: Equatable {
                 "event": .integer(event.id), "kind": .string(event.kind.rawValue),
                 "room": event.roomID.map { .string($0.rawValue) } ?? .null,
             ]
-        case .heard, .marked, .streamBegan, .clockAdopted: return nil
+        case .eventElsewhere, .eventMark, .streamBegan, .clockAdopted: return nil
         case .cut(let path, let sequence, let end, let endsViewers):
             return [
                 "cut": self.path(path), "push": sequence.map { .integer($0.rawValue) } ?? .null, "end": .string(end.rawValue),

@@ -12,7 +12,7 @@ import Synchronization
 extension RoomRegistry {
     /// How long a change of another node may wait before it is seen here, among so many nodes. Each look is one short statement; up to 4,000 nodes
     /// make 4,000 a second together.
-    static func lookMs(nodes: Int) -> Int { min(1_000, max(100, nodes / 4)) }
+    static func pollMs(nodes: Int) -> Int { min(1_000, max(100, nodes / 4)) }
     /// The keeper looks so often for lost nodes, and for deadlines that others have set.
     private static let keepMs: Int64 = 1_000
     private static let signalsPerRead = 256
@@ -21,35 +21,35 @@ extension RoomRegistry {
 
     /// The nodes that share the registry, and those that did. Empty if it is not shared.
     package nonisolated func nodes() async throws(RegistryError) -> [ClusterNode] {
-        guard self.store.seat != nil else { return [] }
+        guard self.store.membership != nil else { return [] }
         return try await self.store.read { try $0.nodes() }
     }
 
     /// The other node that has this; nil if this one has it, or nobody.
     package nonisolated func otherNode(having thing: NodeThing) async throws(RegistryError) -> ClusterNode? {
-        guard let own = self.store.seat?.number, thing != .node(own) else { return nil }
-        return try await self.store.look { try $0.node(having: thing) }.flatMap { $0.number == own ? nil : $0 }
+        guard let own = self.store.membership?.number, thing != .node(own) else { return nil }
+        return try await self.store.readSeparately { try $0.node(having: thing) }.flatMap { $0.number == own ? nil : $0 }
     }
 
     /// Tells the other nodes where they reach this one's API: `http://host:port`.
     package nonisolated func announceAddress(_ address: String?) async throws(RegistryError) {
-        guard let node = self.store.seat?.number else { return }
+        guard let node = self.store.membership?.number else { return }
         self.address.withLock { $0 = address }
-        try await self.perform(isChange: false) { try $0.store.setAddress(address, of: node) }
+        try await self.call(isChange: false) { try $0.store.setAddress(address, of: node) }
     }
 
     /// This node's number among those that share the registry; 0 if it is not shared.
-    package nonisolated var nodeNumber: Int64 { self.store.seat?.number ?? 0 }
+    package nonisolated var nodeNumber: Int64 { self.store.membership?.number ?? 0 }
 
     /// This node's name among them; nil if the registry is not shared.
-    package nonisolated var nodeName: String? { self.store.seat?.name }
+    package nonisolated var nodeName: String? { self.store.membership?.name }
 
     /// How this node keeps up with the others; nil if the registry is not shared. Needs no store.
     package nonisolated var nodeStatus: NodeStatus? {
-        guard let lease = self.store.seat?.lease else { return nil }
-        let lookedAt = self.lookedAt.load(ordering: .relaxed)
+        guard let lease = self.store.membership?.lease else { return nil }
+        let polledAt = self.polledAt.load(ordering: .relaxed)
         return NodeStatus(
-            isKeeper: lease.isKeeper, leaseMs: lease.leftMs, signalLagMs: max(0, self.clock.steadyMs - lookedAt),
+            isKeeper: lease.isKeeper, leaseMs: lease.leftMs, signalLagMs: max(0, self.clock.steadyMs - polledAt),
             clockAheadMs: self.clock.aheadOfWallMs ?? 0)
     }
 
@@ -57,51 +57,51 @@ extension RoomRegistry {
     package nonisolated func nodeNames(of rooms: [Room]) async throws(RegistryError) -> [Int64: String] {
         let sequences = self.isShared ? rooms.flatMap { $0.slots.compactMap(\.sequence) } : []
         guard !sequences.isEmpty else { return [:] }
-        return try await self.store.look { try $0.nodeNames(of: sequences) }
+        return try await self.store.readSeparately { try $0.nodeNames(of: sequences) }
     }
 
     /// The same for the room with this id, before a change of it.
     package nonisolated func nodeNames(ofRoom id: String) async throws(RegistryError) -> [Int64: String] {
         guard self.isShared else { return [:] }
-        return try await self.store.look { try $0.nodeNames(ofRoom: id) }
+        return try await self.store.readSeparately { try $0.nodeNames(ofRoom: id) }
     }
 
     /// Asks another node to end. It hears of that within a moment, if it runs.
     package nonisolated func order(_ drain: DrainOrder) async throws(RegistryError) {
-        try await self.perform { $0.notify(.drainAsked(drain)) }
+        try await self.call { $0.notify(.drainAsked(drain)) }
     }
 
     /// Whether several nodes share the registry.
-    package nonisolated var isShared: Bool { self.store.seat != nil }
+    package nonisolated var isShared: Bool { self.store.membership != nil }
 
     /// Whether this node does the work that is done once for all: deadlines, housekeeping, webhooks.
-    package nonisolated var isKeeper: Bool { self.store.seat?.lease.isKeeper ?? true }
+    package nonisolated var isKeeper: Bool { self.store.membership?.lease.isKeeper ?? true }
 
     /// Whether that work is another node's, as the database said last.
-    package nonisolated var isKeptElsewhere: Bool { self.store.seat?.lease.isKeptElsewhere ?? false }
+    package nonisolated var isKeptElsewhere: Bool { self.store.membership?.lease.isKeptElsewhere ?? false }
 
     func followOthers() {
-        guard self.store.seat != nil else { return }
-        self.lookedAt.store(self.clock.steadyMs, ordering: .relaxed)
+        guard self.store.membership != nil else { return }
+        self.polledAt.store(self.clock.steadyMs, ordering: .relaxed)
         self.follower = Task { [weak self] in
             var keepsAt: Int64 = 0
             while !Task.isCancelled {
-                let nodes = self?.store.seat?.lease.nodeCount ?? 1
-                try? await Task.sleep(for: .milliseconds(Self.lookMs(nodes: nodes)))
+                let nodes = self?.store.membership?.lease.nodeCount ?? 1
+                try? await Task.sleep(for: .milliseconds(Self.pollMs(nodes: nodes)))
                 guard let self else { return }
-                keepsAt = await self.look(keepsAt)
+                keepsAt = await self.poll(keepsAt)
             }
         }
     }
 
     /// Returns when the keeper's work is due next, by the steady clock.
-    private func look(_ keepsAt: Int64) async -> Int64 {
-        guard let seat = self.store.seat, self.isRunning else { return keepsAt }
-        if let offset = seat.lease.clockMs { self.clock.follow(offsetMs: offset) }
+    private func poll(_ keepsAt: Int64) async -> Int64 {
+        guard let membership = self.store.membership, self.isRunning else { return keepsAt }
+        if let offset = membership.lease.clockMs { self.clock.follow(offsetMs: offset) }
         let began = self.clock.steadyMs
         do {
-            if seat.lease.isFenced, self.clock.steadyMs >= self.rejoinsAt { try await self.rejoin() }
-            if seat.lease.returns != self.returns { try await self.comeBack(seat.lease.returns) }
+            if membership.lease.isFenced, self.clock.steadyMs >= self.rejoinsAt { try await self.rejoin() }
+            if membership.lease.returns != self.returns { try await self.comeBack(membership.lease.returns) }
             try await self.readSignals()
             self.absence.wasRead(at: self.clock.steadyMs)
         } catch {
@@ -109,7 +109,7 @@ extension RoomRegistry {
             self.absence.readFailed(began: began)
         }
         guard self.clock.steadyMs >= keepsAt, self.isRunning, self.isKeeper else { return keepsAt }
-        if seat.lease.mayClearUp { while await self.clearUpLostNode() {} }
+        if membership.lease.mayClearUp { while await self.clearUpLostNode() {} }
         // The clock may have leapt since the timer was set.
         if let armed = self.armedFor, armed != .min, armed <= self.clock.now() { self.rearm() } else { self.armTimer() }
         return self.clock.steadyMs + Self.keepMs
@@ -143,7 +143,7 @@ extension RoomRegistry {
         while true {
             let last = self.lastSignal
             let readsEvents = self.settings.readsEvents
-            let (page, isBehind) = try await self.store.look { store in
+            let (page, isBehind) = try await self.store.readSeparately { store in
                 let page = try store.signals(after: last, limit: Self.signalsPerRead, readsEvents: readsEvents)
                 return (page, try store.isBehind(last, page))
             }
@@ -152,10 +152,10 @@ extension RoomRegistry {
                 try await self.readAnew(after: last)
                 continue
             }
-            self.carryOut(page)
+            self.apply(page)
             // One in doubt holds up those behind it.
             guard page.signals.count >= Self.signalsPerRead, self.lastSignal > last else {
-                self.lookedAt.store(self.clock.steadyMs, ordering: .relaxed)
+                self.polledAt.store(self.clock.steadyMs, ordering: .relaxed)
                 return
             }
         }
@@ -172,20 +172,20 @@ extension RoomRegistry {
                 }),
                 page.signals.first?.id == last + 1
             else { return }
-            self.carryOut(page)
+            self.apply(page)
         }
     }
 
-    private func carryOut(_ page: SignalPage) {
+    private func apply(_ page: SignalPage) {
         for entry in page.signals where entry.id > self.lastSignal {
             // Nobody knows yet that this one of its own was stored. It is carried out when that is known.
             if self.lost?.work.signal == entry.id { return }
             self.lastSignal = entry.id
             if self.unpublished.first?.signal == entry.id {
-                self.carryOut(self.unpublished.removeFirst())
+                self.apply(self.unpublished.removeFirst())
             } else {
                 // Its own others were carried out with their commit, and are passed: these are other processes', perhaps under its number.
-                self.carryOut(entry.signal.results(page.events))
+                self.apply(entry.signal.results(page.events))
             }
         }
     }
@@ -194,7 +194,7 @@ extension RoomRegistry {
     /// it did not, since signals were carried out meanwhile.
     @discardableResult
     private func readAnew(after last: Int64) async throws -> Bool {
-        guard let node = self.store.seat?.number else { return true }
+        guard let node = self.store.membership?.number else { return true }
         let now = self.clock.now()
         let since = now - Self.absenceMs
         let tables = try await self.store.read { try RefusalTables($0, now: now) }
@@ -205,7 +205,7 @@ extension RoomRegistry {
         // Their events are published already, and passed over; the tables are newer.
         while let done = self.unpublished.first, done.signal ?? 0 <= tables.lastSignal {
             self.unpublished.removeFirst()
-            self.carryOut(done)
+            self.apply(done)
         }
         self.playTable.replace(with: tables.plays)
         self.kickTable.replace(with: tables.kicks, now: now)
@@ -213,7 +213,7 @@ extension RoomRegistry {
         for push in ended {
             work.add(.cut(push.path, sequence: PushSequence(push.sequence), push.end ?? .serverRestart, endsViewers: false))
         }
-        self.carryOut(work)
+        self.apply(work)
         return true
     }
 
@@ -223,8 +223,8 @@ extension RoomRegistry {
             let events = try await self.store.read { try $0.events(after: after, room: nil, limit: Self.eventsPerRead) }
             guard !events.isEmpty else { return }
             var work = WorkResults()
-            for event in events where event.id > self.lastEvent { work.add(.heard(event)) }
-            self.carryOut(work)
+            for event in events where event.id > self.lastEvent { work.add(.eventElsewhere(event)) }
+            self.apply(work)
         }
     }
 
@@ -234,12 +234,12 @@ extension RoomRegistry {
 
     /// Fences a node whose lease has ended, and ends its pushes. Returns whether there may be more to do.
     private func clearUpLostNode() async -> Bool {
-        guard let seat = self.store.seat else { return false }
-        let own = seat.number
+        guard let membership = self.store.membership else { return false }
+        let own = membership.number
         guard let found = try? await self.store.read({ try $0.staleNode(besides: own) }) else { return false }
         let more = try? await self.result { work -> Bool in
             // It may have registered anew, be about to, or be cleared up by another; and the database may have failed while this waited.
-            guard seat.lease.mayClearUp, try work.store.lockRegistrations() else { return false }
+            guard membership.lease.mayClearUp, try work.store.lockRegistrations() else { return false }
             guard let stale = try work.store.staleNode(besides: own), stale.number == found.number else { return true }
             if !stale.isFenced { try work.store.fence(stale.number) }
             if try work.endPushes(ofLost: stale.number, limit: Self.batch) { return true }

@@ -57,7 +57,7 @@ extension RoomRegistry {
     /// Stores a stroke. Throws when the class has ended.
     package nonisolated func add(_ stroke: StoredStroke, toBoard board: String, in room: RoomID) async throws(RegistryError) {
         let id = room.rawValue
-        try await self.perform { work in
+        try await self.call { work in
             guard try work.store.number("SELECT 1 FROM gatherings WHERE id = $1", [id]) != nil else { throw RegistryError.noSuchRoom(id) }
             try work.store.add(stroke, to: board, in: id)
         }
@@ -65,12 +65,12 @@ extension RoomRegistry {
 
     /// Forgets the strokes of a page.
     package nonisolated func clear(_ page: Int64, ofBoard board: String, in room: RoomID) async throws(RegistryError) {
-        try await self.perform { try $0.store.clear(page, of: board, in: room.rawValue) }
+        try await self.call { try $0.store.clear(page, of: board, in: room.rawValue) }
     }
 
     /// Forgets all strokes of a board.
     package nonisolated func deleteBoard(_ board: String, in room: RoomID) async throws(RegistryError) {
-        try await self.perform { try $0.store.deleteStrokes(of: board, in: room.rawValue) }
+        try await self.call { try $0.store.deleteStrokes(of: board, in: room.rawValue) }
     }
 
     /// Bytes of strokes on each page of a board, and the newest stroke's number; 0 without one.

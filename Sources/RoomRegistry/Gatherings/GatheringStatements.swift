@@ -63,7 +63,7 @@ extension RoomTransaction {
 extension RoomRegistry {
     /// Stores a gathering's change and its consequences for the room, in one transaction. Throws when the room does not accept the users who join.
     package nonisolated func commit(_ change: GatheringChange) async throws(RegistryError) {
-        try await self.perform { try $0.commit(change) }
+        try await self.call { try $0.commit(change) }
     }
 
     /// The stored gatherings of this node, by id.

@@ -12,7 +12,7 @@ extension RoomRegistry {
     package nonisolated func createLink(
         _ direction: Link.Direction, _ path: StreamPath, url: String, onDemand: Bool, keeping: KeptAnswer<Link>? = nil
     ) async throws(RegistryError) -> Link {
-        try await self.perform(keeping: keeping) { work in
+        try await self.call(keeping: keeping) { work in
             let link = try work.store.insertLink(direction, path, url: url, onDemand: onDemand, now: work.now)
             work.change.object = "link/\(link.id)"
             return link
@@ -25,7 +25,7 @@ extension RoomRegistry {
 
     /// Replaces the stored form of the same address.
     package nonisolated func setLink(_ id: Int64, url: String) async throws(RegistryError) {
-        try await self.perform { try $0.store.setLink(id, url: url) }
+        try await self.call { try $0.store.setLink(id, url: url) }
         await self.emptyLog()
     }
 
@@ -37,6 +37,6 @@ extension RoomRegistry {
 
     /// False if there is no link with this id.
     package nonisolated func deleteLink(_ id: Int64) async throws(RegistryError) -> Bool {
-        try await self.perform { try $0.store.deleteLink(id) }
+        try await self.call { try $0.store.deleteLink(id) }
     }
 }

@@ -104,7 +104,7 @@ extension RoomTransaction {
             try self.store.setMedia(push)
             try self.begin(push, in: &room, by: .publisher)
         }
-        _ = try self.carryOut(effects, from: old, on: &room, by: .publisher)
+        _ = try self.apply(effects, from: old, on: &room, by: .publisher)
     }
 
     /// Applies a push's silence, or its client's announcement of a pause.
@@ -129,7 +129,7 @@ extension RoomTransaction {
         let old = room
         let effects = try RoomRules.apply(.pushEnded(slot: push.slot, sequence: sequence, end), to: &room, now: self.now)
         try self.end(push, end, in: &room, by: actor)
-        _ = try self.carryOut(effects, from: old, on: &room, by: actor)
+        _ = try self.apply(effects, from: old, on: &room, by: actor)
     }
 
     /// The push goes on over another connection.

@@ -26,7 +26,7 @@ extension RoomRegistry {
 
     /// On the registry's queue: an end in a transaction whose fate is unknown may be in the store, one that waits is not.
     private func goOn(_ request: PushRequest) -> PushGrant? {
-        guard self.isFailing, !self.isStopping, !self.wasFenced, self.store.seat?.lease.isFenced != true else { return nil }
+        guard self.isFailing, !self.isStopping, !self.wasFenced, self.store.membership?.lease.isFenced != true else { return nil }
         let now = self.clock.now()
         return self.runningPushes.goOn(request, nowMs: self.clock.steadyMs) { grant, end in
             if let end, self.lost?.batch.contains(where: { $0.end === end }) == true { return false }
@@ -71,7 +71,7 @@ extension RoomRegistry {
                 Operation(
                     kind: .fact, end: end, now: now,
                     run: { work in
-                        if !end.isTakenBack { try work.pushEnded(sequence.rawValue, end.end) }
+                        if !end.isWithdrawn { try work.pushEnded(sequence.rawValue, end.end) }
                         return { pushes.settled(sequence, end) }
                     },
                     fail: { _ in pushes.settled(sequence, end) })

@@ -9,7 +9,7 @@ import Synchronization
 /// ```
 /// runs ── ended ── its end waits for the store ── stored: forgotten here
 ///  │ ↑                │
-///  │ └── came back ───┘   the end is taken back: the store never has it
+///  │ └── came back ───┘   the end is withdrawn: the store never has it
 ///  └── came back beside a connection that nobody has missed yet: the claim on the stream ends that one
 /// ```
 /// A push is here from its admission until its end is stored, or dropped by a full queue: as many as run, and as ends that wait.
@@ -19,7 +19,7 @@ final class RunningPushes: Sendable {
         let end: PushEnd
         /// By the steady clock, in milliseconds.
         let atMs: Int64
-        private let takenBack = Atomic<Bool>(false)
+        private let withdrawn = Atomic<Bool>(false)
 
         init(_ end: PushEnd, atMs: Int64) {
             self.end = end
@@ -27,8 +27,8 @@ final class RunningPushes: Sendable {
         }
 
         /// The push goes on: nothing is to be stored.
-        var isTakenBack: Bool { self.takenBack.load(ordering: .acquiring) }
-        fileprivate func takeBack() { self.takenBack.store(true, ordering: .releasing) }
+        var isWithdrawn: Bool { self.withdrawn.load(ordering: .acquiring) }
+        fileprivate func withdraw() { self.withdrawn.store(true, ordering: .releasing) }
 
         /// Whether the push's device may still come back to it.
         fileprivate func isWithinGrace(_ policy: RoomPolicy, nowMs: Int64) -> Bool {
@@ -140,7 +140,7 @@ final class RunningPushes: Sendable {
         }
     }
 
-    /// The grant of the push that a device comes back to, whose end is taken back; nil if it may not go on. `isOpen`: whether memory knows nothing
+    /// The grant of the push that a device comes back to, whose end is withdrawn; nil if it may not go on. `isOpen`: whether memory knows nothing
     /// against it, and its end is in no transaction whose fate is unknown.
     func goOn(_ request: PushRequest, nowMs: Int64, isOpen: (PushGrant, End?) -> Bool) -> PushGrant? {
         self.state.withLock { state in
@@ -152,7 +152,7 @@ final class RunningPushes: Sendable {
             else { return nil }
             if let end = push.end {
                 guard end.isWithinGrace(push.grant.policy, nowMs: nowMs) else { return nil }
-                end.takeBack()
+                end.withdraw()
             } else if request.claim.takeover == .nobody {
                 return nil
             }

@@ -44,12 +44,12 @@ extension RoomTransaction {
 extension RoomRegistry {
     /// Ends a push for a caller. False if it has ended already.
     package nonisolated func drop(_ sequence: PushSequence, by actor: Actor) async throws(RegistryError) -> Bool {
-        try await self.perform { try $0.drop(sequence.rawValue, by: actor) }
+        try await self.call { try $0.drop(sequence.rawValue, by: actor) }
     }
 
     /// Ends the pushes of a connection that a call ends, and stores the event.
     package nonisolated func kick(_ kick: SessionKick, by actor: Actor) async throws(RegistryError) {
-        try await self.perform { try $0.kick(kick, by: actor) }
+        try await self.call { try $0.kick(kick, by: actor) }
     }
 }
 

@@ -10,7 +10,7 @@ extension RoomRegistry {
 
     /// The same for a call with an Idempotency-Key. If `isNew` is false, the store already has the order.
     package nonisolated func order(_ order: RecordingOrder, isNew: Bool, keeping: KeptAnswer<RecordingOrder>) async throws(RegistryError) {
-        _ = try await self.perform(keeping: keeping) { work in
+        _ = try await self.call(keeping: keeping) { work in
             if isNew { try work.store.insert(order) }
             return order
         }
@@ -20,7 +20,7 @@ extension RoomRegistry {
     package nonisolated func endOrder(
         _ order: RecordingOrder, isRunning: Bool, keeping: KeptAnswer<RecordingOrder>
     ) async throws(RegistryError) {
-        _ = try await self.perform(keeping: keeping) { work in
+        _ = try await self.call(keeping: keeping) { work in
             if isRunning {
                 try work.store.deleteRecordingOrder(ofTask: order.task.id)
             } else {
@@ -65,12 +65,12 @@ extension RoomRegistry {
     /// Ends recordings that the last run left open. Call once, before anything is recorded.
     package nonisolated func closeLeftRecordings() async throws(RegistryError) {
         var last: Int64 = 0
-        while let next = try await self.perform({ [last] in try $0.closeLeftRecordings(after: last, limit: Self.batch) }) { last = next }
+        while let next = try await self.call({ [last] in try $0.closeLeftRecordings(after: last, limit: Self.batch) }) { last = next }
     }
 
     /// Marks a recording's file as removed. Nil if there is no such recording, or it is not finished or failed.
     package nonisolated func recordingDeleted(_ id: String) async throws(RegistryError) -> Recording? {
-        try await self.perform { try $0.recordingDeleted(id) }
+        try await self.call { try $0.recordingDeleted(id) }
     }
 
     // MARK: Reads

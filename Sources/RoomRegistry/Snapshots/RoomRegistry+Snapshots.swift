@@ -6,13 +6,13 @@ extension RoomRegistry {
     package nonisolated func snapshotTaken(
         _ snapshot: SnapshotRecord, _ bounds: SnapshotBounds
     ) async throws(RegistryError) -> [SnapshotRecord] {
-        try await self.perform { try $0.snapshotTaken(snapshot, bounds) }
+        try await self.call { try $0.snapshotTaken(snapshot, bounds) }
     }
 
     /// Forgets pictures taken before this time (milliseconds since 1970). The caller removes their files.
     package nonisolated func forgetSnapshots(takenBefore ms: Int64, limit: Int) async throws(RegistryError) -> [SnapshotRecord] {
         guard try await !self.store.read({ try $0.snapshots(takenBefore: ms, limit: 1) }).isEmpty else { return [] }
-        return try await self.perform { work in
+        return try await self.call { work in
             let old = try work.store.snapshots(takenBefore: ms, limit: limit)
             for snapshot in old { try work.store.deleteSnapshot(snapshot.id) }
             return old

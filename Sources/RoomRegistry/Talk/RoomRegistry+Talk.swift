@@ -14,7 +14,7 @@ extension RoomRegistry {
         _ user: String, of id: RoomID, keeping: KeptAnswer<TalkMemberChange>? = nil,
         _ change: @escaping @Sendable (inout TalkMemberSetting) -> Void, stored: @escaping @Sendable (TalkMemberSetting) -> Void
     ) async throws(RegistryError) -> TalkMemberChange {
-        try await self.perform(keeping: keeping, stored: { stored($0.setting) }) { work in
+        try await self.call(keeping: keeping, stored: { stored($0.setting) }) { work in
             guard try work.store.room(id.rawValue) != nil else { throw RegistryError.noSuchRoom(id.rawValue) }
             var setting = try work.store.talkMembers(id).first { $0.user.exact == user.exact } ?? TalkMemberSetting(user: user)
             if let until = setting.bannedUntilMs, until <= work.now { setting.bannedUntilMs = nil }
@@ -39,7 +39,7 @@ extension RoomRegistry {
         of id: RoomID, from standard: TalkSettings, _ change: @escaping @Sendable (inout TalkSettings) -> Void,
         stored: @escaping @Sendable (TalkSettings) -> Void
     ) async throws(RegistryError) {
-        _ = try await self.perform(stored: stored) { work in
+        _ = try await self.call(stored: stored) { work in
             guard try work.store.room(id.rawValue) != nil else { throw RegistryError.noSuchRoom(id.rawValue) }
             var settings = try work.store.talkSettings(id) ?? standard
             let old = settings
@@ -54,7 +54,7 @@ extension RoomRegistry {
     package nonisolated func notifyTalk(
         of id: RoomID, to deliver: @escaping @Sendable (TalkSettings?, [TalkMemberSetting]) -> Void
     ) async throws(RegistryError) {
-        _ = try await self.perform(isChange: false, stored: { deliver($0.0, $0.1) }) { work in
+        _ = try await self.call(isChange: false, stored: { deliver($0.0, $0.1) }) { work in
             (try work.store.talkSettings(id), try work.store.talkMembers(id))
         }
     }

@@ -20,7 +20,7 @@ extension RoomRegistry {
     package nonisolated func create(
         _ hook: StoredWebhook, keeping: KeptAnswer<StoredWebhook>? = nil
     ) async throws(RegistryError) -> StoredWebhook {
-        try await self.perform(keeping: keeping, stored: { [weak self] _ in self?.hookCount.add(1, ordering: .relaxed) }) { work in
+        try await self.call(keeping: keeping, stored: { [weak self] _ in self?.hookCount.add(1, ordering: .relaxed) }) { work in
             let made = try work.store.insert(hook)
             work.change.webhook(from: nil, to: made)
             return made
@@ -31,7 +31,7 @@ extension RoomRegistry {
     package nonisolated func change(
         _ id: Int64, _ patch: WebhookPatch, keeping: KeptAnswer<StoredWebhook?>? = nil
     ) async throws(RegistryError) -> StoredWebhook? {
-        try await self.perform(keeping: keeping) { work in
+        try await self.call(keeping: keeping) { work in
             guard let old = try work.store.webhook(id) else { return nil }
             var hook = old
             if let name = patch.name { hook.name = name }
@@ -47,7 +47,7 @@ extension RoomRegistry {
 
     /// Deletes a target and its waiting deliveries. Returns their number; nil if there is no such target.
     package nonisolated func deleteWebhook(_ id: Int64) async throws(RegistryError) -> Int? {
-        let deleted = try await self.perform { work -> (target: WebhookTarget, dropped: Int)? in
+        let deleted = try await self.call { work -> (target: WebhookTarget, dropped: Int)? in
             guard let hook = try work.store.webhook(id) else { return nil }
             work.change.webhook(from: hook, to: nil)
             try work.store.deleteWebhook(id)
@@ -58,7 +58,7 @@ extension RoomRegistry {
         var (dropped, last) = (first, first)
         // In steps, so that other changes run in between. If the server is killed meanwhile, the remaining deliveries have no target and are given up.
         while last >= Self.batch {
-            last = try await self.perform(isChange: false) { try $0.store.dropDeliveries(of: target, limit: Self.batch) }
+            last = try await self.call(isChange: false) { try $0.store.dropDeliveries(of: target, limit: Self.batch) }
             dropped += last
         }
         return dropped
@@ -68,7 +68,7 @@ extension RoomRegistry {
     package nonisolated func redeliver(
         toWebhook id: Int64, _ query: RedeliveryQuery, keeping: KeptAnswer<Int?>? = nil
     ) async throws(RegistryError) -> Int? {
-        try await self.perform(keeping: keeping) { work in
+        try await self.call(keeping: keeping) { work in
             guard let hook = try work.store.webhook(id) else { return nil }
             work.change.object = "webhook/\(id)"
             let count = try work.store.redeliverFailed(to: hook.target, query, now: work.now)

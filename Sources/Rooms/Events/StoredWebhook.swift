@@ -35,7 +35,7 @@ package struct StoredWebhook: Sendable, Equatable, CustomStringConvertible {
 
     package var target: WebhookTarget { WebhookTarget(hook: self) }
 
-    package func takes(_ event: RoomEvent) -> Bool {
+    package func accepts(_ event: RoomEvent) -> Bool {
         (self.kinds.isEmpty || self.kinds.contains(event.kind))
             && (self.rooms.isEmpty || event.subject.map { TokenScope(apps: [], rooms: self.rooms).holds(name: $0) } ?? false)
     }

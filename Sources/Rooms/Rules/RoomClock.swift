@@ -129,7 +129,7 @@ package final class RoomClock: Sendable {
     package func now() -> Int64 {
         if let fixed { return fixed() }
         return self.state.withLock { state in
-            let steady = self.look(&state)
+            let steady = self.adjust(&state)
             return steady + state.offsetMs
         }
     }
@@ -138,7 +138,7 @@ package final class RoomClock: Sendable {
     package func finding() -> Finding? {
         guard self.fixed == nil else { return nil }
         return self.state.withLock { state in
-            let steady = self.look(&state)
+            let steady = self.adjust(&state)
             guard let leap = state.leap else { return nil }
             if !leap.isReported {
                 state.leap?.isReported = true
@@ -153,7 +153,7 @@ package final class RoomClock: Sendable {
     package func adopt() -> Int64? {
         guard self.fixed == nil else { return nil }
         return self.state.withLock { state in
-            let steady = self.look(&state)
+            let steady = self.adjust(&state)
             guard let leap = state.leap, steady - leap.sinceMs >= self.holdMs else { return nil }
             let by = leap.offsetMs - state.offsetMs
             state.offsetMs = leap.offsetMs
@@ -169,13 +169,13 @@ package final class RoomClock: Sendable {
     package func mark() -> ClockMark {
         if let fixed { return ClockMark(bootID: nil, steadyMs: 0, roomMs: fixed()) }
         return self.state.withLock { state in
-            let steady = self.look(&state)
+            let steady = self.adjust(&state)
             return ClockMark(bootID: self.sources.bootID, steadyMs: steady, roomMs: steady + state.offsetMs)
         }
     }
 
     /// Compares the clocks and corrects the offset. Returns steady time.
-    private func look(_ state: inout State) -> Int64 {
+    private func adjust(_ state: inout State) -> Int64 {
         let steady = max(self.sources.steadyMs(), state.seenMs)
         state.slewMs = min(Self.mostSlewMs, state.slewMs + (steady - state.seenMs))
         state.seenMs = steady

@@ -2,9 +2,9 @@
 package enum RoomOutcome: Sendable {
     case event(RoomEvent)
     /// An event of another node that shares the registry.
-    case heard(RoomEvent)
+    case eventElsewhere(RoomEvent)
     /// The same, where nobody reads it: the registry's `readsEvents`.
-    case marked(EventMark)
+    case eventMark(EventMark)
     /// End the push with this sequence (nil: any push) on this path.
     case cut(StreamPath, sequence: PushSequence?, PushEnd, endsViewers: Bool)
     /// The room waits for this stream's publisher. Its viewers' stream continues for the same time.

@@ -14,7 +14,7 @@ package enum DatabaseProbe {
     }
 
     /// Connects. `nowMs`: this machine's clock. Throws ``StoreError``. Blocks.
-    package static func look(_ location: PostgresLocation, nowMs: () -> Int64) throws(StoreError) -> Facts {
+    package static func probe(_ location: PostgresLocation, nowMs: () -> Int64) throws(StoreError) -> Facts {
         let connection = PostgresConnection(.init(url: location.url, prepares: location.prepares, name: "earshot doctor"))
         defer { connection.close() }
         do {

@@ -34,16 +34,16 @@ package final class Membership: @unchecked Sendable {
             let isOver = ContinuousClock.now >= deadline
             let attempt: Attempt
             do {
-                attempt = try Self.take(location, isOver ? .decides : .asks, writer)
+                attempt = try Self.acquire(location, isOver ? .decides : .asks, writer)
             } catch  where PostgresFailure.state(of: error) == PostgresFailure.lockTimeout && ContinuousClock.now < end {
                 // Others register, or the keeper clears up.
                 attempt = .doubtful
             }
             switch attempt {
-            case .taken(let taken):
-                (self.number, self.lastLeftPush) = (taken.number, taken.lastLeftPush)
-                (self.incarnation, self.batch) = (taken.incarnation, taken.batch)
-                self.lease = NodeLease(location, number: taken.number, incarnation: taken.incarnation)
+            case .acquired(let acquired):
+                (self.number, self.lastLeftPush) = (acquired.number, acquired.lastLeftPush)
+                (self.incarnation, self.batch) = (acquired.incarnation, acquired.batch)
+                self.lease = NodeLease(location, number: acquired.number, incarnation: acquired.incarnation)
                 return
             case .held(let holder):
                 first = first ?? holder
@@ -81,12 +81,12 @@ package final class Membership: @unchecked Sendable {
     }
 
     private enum Attempt {
-        case taken(Taken)
+        case acquired(Acquired)
         case held(Holder)
         case doubtful
     }
 
-    private struct Taken {
+    private struct Acquired {
         let number: Int64
         let incarnation: Int64
         let batch: Int64
@@ -123,7 +123,7 @@ package final class Membership: @unchecked Sendable {
         return StoreError(path: location.description, problem: problem, advice: advice, isConflict: true)
     }
 
-    private static func take(_ location: PostgresLocation, _ manner: Manner, _ writer: PostgresConnection) throws -> Attempt {
+    private static func acquire(_ location: PostgresLocation, _ manner: Manner, _ writer: PostgresConnection) throws -> Attempt {
         let process = ProcessIdentity.current
         let store = StoreAccess(writer)
         try writer.begin()
@@ -177,8 +177,8 @@ package final class Membership: @unchecked Sendable {
             guard let fence else { throw StoreAccess.NoNewRow() }
             let lastPush = try store.number("SELECT max(sequence) FROM pushes") ?? 0
             try writer.commit()
-            return .taken(
-                Taken(
+            return .acquired(
+                Acquired(
                     number: number, incarnation: fence.incarnation, batch: fence.batch, lastLeftPush: isFirst ? lastPush : nil,
                     wasAnothers: former != nil && former != process))
         } catch {
@@ -191,11 +191,11 @@ package final class Membership: @unchecked Sendable {
     /// the membership.
     func rejoin(_ writer: PostgresConnection) throws {
         try writer.open()
-        guard case .taken(let taken) = try Self.take(self.location, .rejoins, writer) else { throw CommitForgotten() }
+        guard case .acquired(let acquired) = try Self.acquire(self.location, .rejoins, writer) else { throw CommitForgotten() }
         // The other process has counted on, so that nobody can tell of batches before.
-        if taken.wasAnothers { self.forgottenBatch = self.batch }
-        (self.incarnation, self.batch) = (taken.incarnation, max(self.batch, taken.batch))
-        self.lease.rejoined(taken.incarnation, wasAnothers: taken.wasAnothers)
+        if acquired.wasAnothers { self.forgottenBatch = self.batch }
+        (self.incarnation, self.batch) = (acquired.incarnation, max(self.batch, acquired.batch))
+        self.lease.rejoined(acquired.incarnation, wasAnothers: acquired.wasAnothers)
     }
 
     /// Begins a write transaction: the server refuses it once another process has taken the membership. Returns the transaction's number.

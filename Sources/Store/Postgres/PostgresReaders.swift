@@ -26,7 +26,7 @@ final class PostgresReaders: Sendable {
     }
 
     func read<T: Sendable>(inTransaction: Bool = true, _ body: @Sendable @escaping (StoreAccess) throws -> T) async throws -> T {
-        let (number, reader) = self.take()
+        let (number, reader) = self.acquire()
         defer { self.waiting.withLock { $0[number] -= 1 } }
         return try await withCheckedThrowingContinuation { continuation in
             reader.queue.async { continuation.resume(with: Result { try self.readTwice(reader.connection, inTransaction, body) }) }
@@ -35,12 +35,12 @@ final class PostgresReaders: Sendable {
 
     /// Blocks.
     func readNow<T>(_ body: (StoreAccess) throws -> T) throws -> T {
-        let (number, reader) = self.take()
+        let (number, reader) = self.acquire()
         defer { self.waiting.withLock { $0[number] -= 1 } }
         return try reader.queue.sync { try self.read(reader.connection, true, body) }
     }
 
-    private func take() -> (Int, Reader) {
+    private func acquire() -> (Int, Reader) {
         self.waiting.withLock { waiting in
             var best = 0
             for number in waiting.indices where waiting[number] < waiting[best] { best = number }

@@ -13,8 +13,8 @@ final class PostgresStore: RoomStore {
     /// The writer and the membership are one caller's at a time.
     private let turn = DispatchSemaphore(value: 1)
     private let readers: PostgresReaders
-    private let membership: Membership?
-    let seat: Membership?
+    private let registration: Membership?
+    let membership: Membership?
 
     /// Connects, and migrates the schema. `isNode`: takes the membership of a node, which no other process may have. Blocks.
     init(_ location: PostgresLocation, isNode: Bool) throws(StoreError) {
@@ -26,9 +26,9 @@ final class PostgresStore: RoomStore {
             try Self.checkVersion(self.writer.serverVersion, location)
             try PostgresSchema.migrate(options)
             let membership = isNode ? try Membership(location, self.writer) : nil
-            self.membership = membership
-            self.seat = location.cluster == nil ? nil : membership
-            self.readers = PostgresReaders(options, count: max(1, location.readers), node: self.seat?.number)
+            self.registration = membership
+            self.membership = location.cluster == nil ? nil : membership
+            self.readers = PostgresReaders(options, count: max(1, location.readers), node: self.membership?.number)
             self.notices = if let membership { try Self.giveUpUnknown(self.writer, membership) } else { [] }
         } catch {
             self.writer.close()
@@ -96,9 +96,9 @@ final class PostgresStore: RoomStore {
         do {
             try self.writer.begin()
             // A node that stands still holds up the others for a shorter time than they wait.
-            if self.seat != nil { try self.writer.run("SET LOCAL idle_in_transaction_session_timeout = '3s'") }
-            let batch = try self.membership?.fence(self.writer)
-            let result = try body(StoreAccess(self.writer, node: self.seat?.number, memory: TransactionMemory()))
+            if self.membership != nil { try self.writer.run("SET LOCAL idle_in_transaction_session_timeout = '3s'") }
+            let batch = try self.registration?.fence(self.writer)
+            let result = try body(StoreAccess(self.writer, node: self.membership?.number, memory: TransactionMemory()))
             do {
                 try self.writer.commit()
             } catch let failure as PostgresFailure where failure.isOfCommit {
@@ -111,7 +111,9 @@ final class PostgresStore: RoomStore {
         } catch {
             if self.writer.isOpen { self.writer.rollback() }
             // The next transaction is of the new incarnation.
-            if self.seat != nil, PostgresFailure.state(of: error) == PostgresFailure.fenced { try? self.seat?.rejoin(self.writer) }
+            if self.membership != nil, PostgresFailure.state(of: error) == PostgresFailure.fenced {
+                try? self.membership?.rejoin(self.writer)
+            }
             throw error
         }
     }
@@ -138,7 +140,7 @@ final class PostgresStore: RoomStore {
     func rejoin() throws {
         self.turn.wait()
         defer { self.turn.signal() }
-        try self.seat?.rejoin(self.writer)
+        try self.membership?.rejoin(self.writer)
     }
 
     /// Waits for the database since the start, for the writer; tests count them.
@@ -154,7 +156,7 @@ final class PostgresStore: RoomStore {
         return try self.ask(lost)
     }
 
-    private func ask(_ lost: CommitLost) throws -> Bool { try self.membership?.wasCommitted(lost.batch, self.writer) ?? false }
+    private func ask(_ lost: CommitLost) throws -> Bool { try self.registration?.wasCommitted(lost.batch, self.writer) ?? false }
 
     func read<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
         do {
@@ -164,7 +166,7 @@ final class PostgresStore: RoomStore {
         }
     }
 
-    func look<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
+    func readSeparately<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
         do {
             return try await self.readers.read(inTransaction: false, body)
         } catch {
@@ -178,7 +180,7 @@ final class PostgresStore: RoomStore {
         self.turn.wait()
         defer { self.turn.signal() }
         try self.writer.open()
-        return try body(StoreAccess(self.writer, node: self.seat?.number))
+        return try body(StoreAccess(self.writer, node: self.membership?.number))
     }
 
     func emptyLog() {}
@@ -186,7 +188,7 @@ final class PostgresStore: RoomStore {
     func close(emptiesLog: Bool) -> String? {
         self.turn.wait()
         defer { self.turn.signal() }
-        self.membership?.leave(self.writer)
+        self.registration?.leave(self.writer)
         self.writer.end()
         self.readers.close()
         return nil

@@ -38,7 +38,7 @@ final class SQLiteStore: RoomStore {
                 StoreFiles.removeUnfinished(in: directory)
                 notices = try StoreInspection(path: path, directory: directory).keep()
             }
-            try Self.look(at: path, wholly: isAlone, known: steps.count)
+            try Self.inspect(at: path, wholly: isAlone, known: steps.count)
             if !FileManager.default.fileExists(atPath: path) {
                 // SQLite gives its other files the permissions of this one.
                 _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
@@ -73,7 +73,7 @@ final class SQLiteStore: RoomStore {
     }
 
     /// Throws for a file that must not be opened, before anything is written. `wholly` also checks for damage.
-    private static func look(at path: String, wholly: Bool, known: Int) throws {
+    private static func inspect(at path: String, wholly: Bool, known: Int) throws {
         let view = StoreView.isNeeded(for: path) ? try StoreView(of: path) : nil
         defer { view?.remove() }
         let file = view?.path ?? path

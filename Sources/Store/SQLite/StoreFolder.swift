@@ -55,14 +55,14 @@ package struct StoreFolder: Sendable {
     package func check() throws -> Report {
         try self.explained {
             let isInUse = StoreLock.isHeld(directory: self.directory)
-            let report = try self.look(isInUse: isInUse)
+            let report = try self.inspect(isInUse: isInUse)
             // A server that started meanwhile writes to the files just read.
             guard !report.problems.isEmpty, !isInUse, StoreLock.isHeld(directory: self.directory) else { return report }
-            return try self.look(isInUse: true)
+            return try self.inspect(isInUse: true)
         }
     }
 
-    private func look(isInUse: Bool) throws -> Report {
+    private func inspect(isInUse: Bool) throws -> Report {
         var problems: [String] = []
         if !isInUse { problems += try StoreInspection(path: self.path, directory: self.directory).notices }
         return try self.reading(isInUse: isInUse) { store in

@@ -72,7 +72,7 @@ extension StoreLocation {
                 if let objection = StoreSchema.objection(to: state, in: self.name, isDatabase: true) { throw objection }
                 try self.checkSchema(state.number)
                 try connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ")
-                try self.takeAlone(connection)
+                try self.lockAlone(connection)
                 let result = try body(TransferSide(store: StoreAccess(connection), location: self))
                 connection.rollback()
                 return result
@@ -109,7 +109,7 @@ extension StoreLocation {
                 guard [0, StoreSchema.version].contains(state.number) else { throw self.isTaken("it has the schema \(state.number)") }
                 try PostgresSchema.migrate(.init(url: location.url, prepares: location.prepares, name: "earshot store copy"))
                 try connection.begin()
-                try self.takeAlone(connection)
+                try self.lockAlone(connection)
                 let result = try body(TransferSide(store: StoreAccess(connection), location: self))
                 try connection.commit()
                 return result
@@ -141,7 +141,7 @@ extension StoreLocation {
     }
 
     /// Locks the nodes and their fences until the transaction's end, so that no server can register or write. The transaction's state is read afterwards.
-    private func takeAlone(_ connection: PostgresConnection) throws {
+    private func lockAlone(_ connection: PostgresConnection) throws {
         // A session's own settings would be another client's next behind a pooler.
         try connection.run("SET LOCAL statement_timeout = 0")
         try connection.run("SET LOCAL idle_in_transaction_session_timeout = '10min'")

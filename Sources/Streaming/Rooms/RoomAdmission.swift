@@ -83,7 +83,7 @@ package final class RoomAdmission: Sendable {
             room: pass.room, user: pass.user,
             claim: PushClaim(identity: pass.identity, rank: pass.rank, takeover: self.takeover(of: request.address.app).ofClaims))
         let (rates, admitted) = (self.pushRates, pass)
-        switch await self.rooms.admitPush(push, mayMakeRoom: { rates.takeRoom(request, admitted) }, isWanted: isWanted) {
+        switch await self.rooms.admitPush(push, mayMakeRoom: { rates.admitRoom(request, admitted) }, isWanted: isWanted) {
         case .success(let grant):
             return .success(PublishAdmission(pass: pass, session: RoomPublishSession(grant, self)))
         case .failure(let refusal):

@@ -9,7 +9,7 @@ extension LiveControl {
     /// Makes this server carry out the registry's outcomes. Call before the registry starts.
     package func handleRoomOutcomes() {
         // Weak, so that the registry and this object, which live equally long, do not retain each other.
-        self.rooms.onOutcome { [weak self] outcomes in self?.perform(outcomes) }
+        self.rooms.onOutcome { [weak self] outcomes in self?.apply(outcomes) }
     }
 
     /// Adds an observer of events, called in order on the registry's queue; it must not block. Events of other nodes may be left out: see
@@ -29,7 +29,7 @@ extension LiveControl {
     }
 
     /// On the registry's queue.
-    private func perform(_ outcomes: [RoomOutcome]) {
+    private func apply(_ outcomes: [RoomOutcome]) {
         var events: [RoomEvent] = []
         var marks: [EventMark] = []
         for outcome in outcomes {
@@ -38,10 +38,10 @@ extension LiveControl {
                 events.append(event)
                 marks.append(event.mark)
                 self.logEvent(event)
-            case .heard(let event):
+            case .eventElsewhere(let event):
                 events.append(event)
                 marks.append(event.mark)
-            case .marked(let mark): marks.append(mark)
+            case .eventMark(let mark): marks.append(mark)
             case .cut(let path, let sequence, let end, let endsViewers):
                 self.cutNow(path, sequence: sequence, end, endsViewers: endsViewers)
             case .waits(let path, let wait):

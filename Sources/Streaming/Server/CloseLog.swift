@@ -16,7 +16,7 @@ package final class CloseLog: Sendable {
 
     /// Logs the numbers of suppressed lines, one line for each reason and refused host; at shutdown (nil) also of windows that have not ended.
     package func report(nowMs: Int64?) {
-        for held in self.lines.takeHeld(nowMs: nowMs).sorted(by: { $0.kind.rawValue < $1.kind.rawValue }) {
+        for held in self.lines.popHeld(nowMs: nowMs).sorted(by: { $0.kind.rawValue < $1.kind.rawValue }) {
             self.write(held.kind, held.host, held.count)
         }
     }

@@ -97,7 +97,7 @@ package struct MemoryService: Service {
             var wasOver = false
             var schedule = TrimSchedule()
             while !Task.isCancelled {
-                wasOver = await self.look(wasOver: wasOver)
+                wasOver = await self.check(wasOver: wasOver)
                 schedule = await self.trim(schedule)
                 // Cancelled: the server shuts down.
                 do { try await Task.sleep(for: Self.tick) } catch { return }
@@ -105,7 +105,7 @@ package struct MemoryService: Service {
         }
     }
 
-    private func look(wasOver: Bool) async -> Bool {
+    private func check(wasOver: Bool) async -> Bool {
         let ledger = self.memory.ledger
         if ledger.isOver { await self.memory.reclaim(nowMs: LoopSweeper.nowMs) }
         let isOver = ledger.isOver || wasOver && Double(ledger.used) > Self.relief * Double(ledger.limit)
@@ -133,7 +133,7 @@ package struct MemoryService: Service {
 
     private func trim(_ schedule: TrimSchedule) async -> TrimSchedule {
         var schedule = schedule
-        schedule.sawConnections(self.admission.takeHighest())
+        schedule.sawConnections(self.admission.popHighest())
         guard let trim = mallocTrim, let before = self.load(), schedule.isDue(before, nowMs: LoopSweeper.nowMs) else {
             return schedule
         }

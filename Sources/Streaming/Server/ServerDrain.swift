@@ -41,7 +41,7 @@ package final class ServerDrain: Sendable {
         var over: @Sendable () async -> Void = {}
     }
 
-    private static let look = Duration.milliseconds(200)
+    private static let pollInterval = Duration.milliseconds(200)
     /// How long that may take once the last push has ended: a clean stop's grace, and time for two segments.
     private static let finishing = Duration.seconds(10)
     private static let reporting = Duration.seconds(10)
@@ -182,7 +182,7 @@ package final class ServerDrain: Sendable {
                     "Draining",
                     metadata: ["pushes": "\(self.pushes)", "secondsLeft": "\((end - clock.now).components.seconds)"])
             }
-            do { try await Task.sleep(for: Self.look) } catch { return "cancelled" }
+            do { try await Task.sleep(for: Self.pollInterval) } catch { return "cancelled" }
         }
         return "all pushes have ended"
     }
@@ -194,7 +194,7 @@ package final class ServerDrain: Sendable {
         while !self.haveFinished() {
             let (end, signals, restarts) = self.state.withLock { ($0.end, $0.signals, $0.restarts) }
             guard !restarts, signals < 2, .now < min(end, last) else { return }
-            do { try await Task.sleep(for: Self.look) } catch { return }
+            do { try await Task.sleep(for: Self.pollInterval) } catch { return }
         }
     }
 }

@@ -15,7 +15,7 @@ package enum ThreadShortage {
     package static func watch() {
         self.beatMs.store(LoopSweeper.nowMs, ordering: .relaxed)
         let isWatched = self.start(stackBytes: self.stackBytes) { _ in
-            ThreadShortage.look()
+            ThreadShortage.poll()
             return nil
         }
         if !isWatched { self.giveUp() }
@@ -32,7 +32,7 @@ package enum ThreadShortage {
         nowMs - beatMs >= self.patienceMs && !canStart()
     }
 
-    private static func look() {
+    private static func poll() {
         while true {
             usleep(UInt32(self.pauseMs * 1_000))
             let isHopeless = self.isHopeless(beatMs: self.beatMs.load(ordering: .relaxed), nowMs: LoopSweeper.nowMs) {

@@ -70,7 +70,7 @@ package final class CountedLines<Kind: Hashable & Sendable>: Sendable {
 
     /// Removes and returns the counts of suppressed lines: from windows that have ended, or from all windows if `nowMs` is nil (at shutdown). Only
     /// the hosts with the highest counts are named.
-    package func takeHeld(nowMs: Int64?) -> [Held] {
+    package func popHeld(nowMs: Int64?) -> [Held] {
         self.state.withLock { state in
             let isOver = { (window: Window, ms: Int64) in nowMs.map { $0 - window.startMs >= ms } ?? true }
             var found: [Held] = []

@@ -10,11 +10,11 @@ package struct FailureBuckets: Sendable {
 
     /// Seconds until the host may try again; nil when it may now.
     package mutating func wait(_ host: HostKey, nowNs: UInt64) -> Double? {
-        guard let outcome = self.buckets.look(host, nowNs: nowNs), !outcome.isAllowed else { return nil }
+        guard let outcome = self.buckets.peek(host, nowNs: nowNs), !outcome.isAllowed else { return nil }
         return outcome.waitSeconds
     }
 
-    package mutating func failed(_ host: HostKey, nowNs: UInt64) { _ = self.buckets.take(host, nowNs: nowNs) }
+    package mutating func failed(_ host: HostKey, nowNs: UInt64) { _ = self.buckets.acquire(host, nowNs: nowNs) }
 
     package var count: Int { self.buckets.count }
 }

@@ -12,16 +12,16 @@ package struct PaceTable<Key: Hashable & Sendable>: Sendable {
         self.most = most
     }
 
-    package mutating func take(_ key: Key, nowNs: UInt64) -> TokenBucket.Outcome {
+    package mutating func acquire(_ key: Key, nowNs: UInt64) -> TokenBucket.Outcome {
         if self.buckets.count >= self.most, self.buckets[key] == nil {
             for (known, var bucket) in self.buckets where bucket.isFull(nowNs: nowNs) { self.buckets[known] = nil }
             if self.buckets.count >= self.most { self.buckets.removeAll() }
         }
-        return self.buckets[key, default: TokenBucket(rate: self.rate, burst: self.burst, nowNs: nowNs)].take(nowNs: nowNs)
+        return self.buckets[key, default: TokenBucket(rate: self.rate, burst: self.burst, nowNs: nowNs)].acquire(nowNs: nowNs)
     }
 
     /// The state of the key's bucket, from which nothing is taken; nil if it has none, which is like a full one.
-    package mutating func look(_ key: Key, nowNs: UInt64) -> TokenBucket.Outcome? { self.buckets[key]?.look(nowNs: nowNs) }
+    package mutating func peek(_ key: Key, nowNs: UInt64) -> TokenBucket.Outcome? { self.buckets[key]?.peek(nowNs: nowNs) }
 
     package var count: Int { self.buckets.count }
 }

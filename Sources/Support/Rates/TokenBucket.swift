@@ -13,7 +13,7 @@ package struct TokenBucket: Sendable {
         self.filledNs = nowNs
     }
 
-    /// The bucket's state after ``take(nowNs:)`` or ``look(nowNs:)``.
+    /// The bucket's state after ``acquire(nowNs:)`` or ``peek(nowNs:)``.
     package struct Outcome: Sendable, Equatable {
         package let isAllowed: Bool
         /// Whole tokens left.
@@ -25,7 +25,7 @@ package struct TokenBucket: Sendable {
     }
 
     /// Takes a token, if there is one.
-    package mutating func take(nowNs: UInt64) -> Outcome {
+    package mutating func acquire(nowNs: UInt64) -> Outcome {
         self.fill(nowNs)
         guard self.level >= 1 else { return self.outcome(isAllowed: false) }
         self.level -= 1
@@ -39,7 +39,7 @@ package struct TokenBucket: Sendable {
     }
 
     /// Returns the state without taking a token.
-    package mutating func look(nowNs: UInt64) -> Outcome {
+    package mutating func peek(nowNs: UInt64) -> Outcome {
         self.fill(nowNs)
         return self.outcome(isAllowed: self.level >= 1)
     }

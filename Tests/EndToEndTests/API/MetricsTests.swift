@@ -55,7 +55,7 @@ import Testing
     }
 
     /// Players as FLV and MP4, and WebSockets, are counted as all other requests, accepted and refused.
-    @Test(.timeLimit(.minutes(3))) func takenConnectionsAreRequests() async throws {
+    @Test(.timeLimit(.minutes(3))) func connectionsTakenOverAreRequests() async throws {
         try await TestServer.run { server in
             let publisher = try await TagClient.publish(to: server, "live/cam1")
             try await publisher.send([FLVTag(kind: .video, timestamp: 0, payload: SyntheticTag.videoHeader)])

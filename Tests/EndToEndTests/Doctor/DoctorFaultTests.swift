@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test func noServer() async throws {
-        let run = try await DoctorRun.run(["--server", "http://127.0.0.1:\(try await FreePort.take())"])
+        let run = try await DoctorRun.run(["--server", "http://127.0.0.1:\(try await FreePort.reserve())"])
         #expect(run.status == 2 && run.errors.contains("cannot reach"), "\(run.words)")
     }
 }

@@ -41,7 +41,7 @@ struct DoctorScene {
     init(in directory: URL) async throws {
         self.directory = directory
         var ports: [Int] = []
-        for _ in 0..<4 { ports.append(try await FreePort.take()) }
+        for _ in 0..<4 { ports.append(try await FreePort.reserve()) }
         self.ports = ports
     }
 

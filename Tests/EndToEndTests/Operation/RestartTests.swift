@@ -134,7 +134,7 @@ import Testing
     /// An address that is narrower or wider than before is opened anew.
     @Test func anotherAddress() async throws {
         try await Fixture.withDirectory { directory in
-            let port = try await FreePort.take()
+            let port = try await FreePort.reserve()
             let file = directory.appendingPathComponent("earshot.yaml").path
             func write(_ host: String) throws {
                 try "{http: {listen: \"\(host):\(port)\"}, rtmp: {listen: \"127.0.0.1:0\"}}".write(

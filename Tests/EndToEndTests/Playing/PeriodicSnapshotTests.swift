@@ -114,17 +114,17 @@ import Testing
         let registry = try RoomRegistry(.folder(directory), settings: RoomRegistry.Settings())
         try await registry.start()
         let room = try RoomID(checking: "r")
-        func take(_ id: String, _ stream: String, at: Int64, bytes: Int64, keep: Int = 10, quota: Int64 = 100) async throws -> [String] {
+        func add(_ id: String, _ stream: String, at: Int64, bytes: Int64, keep: Int = 10, quota: Int64 = 100) async throws -> [String] {
             let snapshot = SnapshotRecord(
                 id: id, path: StreamPath(app: "live", name: stream), roomID: room, slot: 1, file: id, takenAt: at, bytes: bytes, width: 16,
                 height: 16)
             return try await registry.snapshotTaken(snapshot, SnapshotBounds(perStream: keep, bytes: quota)).map(\.id)
         }
-        #expect(try await take("a", "x", at: 1, bytes: 40) == [])
-        #expect(try await take("b", "y", at: 2, bytes: 40) == [])
-        #expect(try await take("c", "y", at: 3, bytes: 60) == ["a"])
-        #expect(try await take("d", "z", at: 4, bytes: 100) == ["b", "c"])
-        #expect(try await take("e", "z", at: 5, bytes: 1, keep: 1) == ["d"])
+        #expect(try await add("a", "x", at: 1, bytes: 40) == [])
+        #expect(try await add("b", "y", at: 2, bytes: 40) == [])
+        #expect(try await add("c", "y", at: 3, bytes: 60) == ["a"])
+        #expect(try await add("d", "z", at: 4, bytes: 100) == ["b", "c"])
+        #expect(try await add("e", "z", at: 5, bytes: 1, keep: 1) == ["d"])
         #expect(try await registry.forgetSnapshots(takenBefore: 5, limit: 10) == [])
         #expect(try await registry.forgetSnapshots(takenBefore: 6, limit: 10).map(\.id) == ["e"])
         #expect(try await registry.snapshots(ofRoom: room, slot: nil, after: nil, limit: 10).isEmpty)

@@ -52,7 +52,7 @@ import Testing
 private enum Proxy {
     static func run(to port: Int, client: String, _ body: (String) async throws -> Void) async throws {
         try await Fixture.withDirectory { directory in
-            let own = try await FreePort.take()
+            let own = try await FreePort.reserve()
             let file = directory.appendingPathComponent("nginx.conf")
             let settings = """
                 daemon off;

@@ -258,7 +258,7 @@ import Testing
     @Test(arguments: ["send-proxy", "send-proxy-v2"]) func behindHAProxy(_ way: String) async throws {
         try await TestServer.run(Self.trusting) { server in
             try await Fixture.withDirectory { directory in
-                let (rtmp, http) = (try await FreePort.take(), try await FreePort.take())
+                let (rtmp, http) = (try await FreePort.reserve(), try await FreePort.reserve())
                 let file = directory.appendingPathComponent("haproxy.cfg")
                 try """
                 defaults

@@ -38,7 +38,7 @@ import Testing
                         await viewer.close()
                     }
                 }
-                try await Self.look(at: directory.appendingPathComponent("data/recordings/live/\(name)"), whole)
+                try await Self.inspect(at: directory.appendingPathComponent("data/recordings/live/\(name)"), whole)
             }
             try await EarshotProcess.serve(data: directory, ["--config", config.path]) { server in
                 func list(_ query: String) async throws -> [JSON] {
@@ -72,7 +72,7 @@ import Testing
     }
 
     /// Checks the files as the kill left them.
-    private static func look(at folder: URL, _ whole: PacketList) async throws {
+    private static func inspect(at folder: URL, _ whole: PacketList) async throws {
         let files = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         for file in files where file.hasSuffix(".mp4") {
             let path = folder.appendingPathComponent(file).path

@@ -56,7 +56,7 @@ import Testing
             func isRead(_ bytes: Bytes) async throws -> Bool {
                 let client = try await RawClient.shaken(server.rtmpPort)
                 await client.send(bytes: bytes.buffer)
-                try await client.perform { $0.ping(1) }
+                try await client.run { $0.ping(1) }
                 try await eventually("an answer") { client.isClosed || client.outputs.contains(.pong(1)) }
                 defer { Task { await client.close() } }
                 return client.outputs.contains(.pong(1))
@@ -75,7 +75,7 @@ import Testing
             func isRead(_ type: MessageType) async throws -> Bool {
                 let client = try await RawClient.publishing(server.rtmpPort, "cam1")
                 client.send(type, [0xAF, 1] + [UInt8](repeating: 7, count: 1_500))
-                try await client.perform { $0.ping(1) }
+                try await client.run { $0.ping(1) }
                 try await eventually("an answer") { client.isClosed || client.outputs.contains(.pong(1)) }
                 let isRead = client.outputs.contains(.pong(1))
                 await client.close()

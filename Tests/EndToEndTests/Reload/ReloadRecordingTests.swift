@@ -44,13 +44,13 @@ import Testing
             let push = try Self.push(server, source, "cam1")
             defer { push.send(SIGKILL) }
             var sizes: Set<Int> = []
-            func look() async throws -> Int {
+            func poll() async throws -> Int {
                 sizes.formUnion(try await Self.recordings(server, "live/cam1").compactMap { $0["bytes"].int }.filter { $0 > 0 })
                 return sizes.count
             }
-            try await eventually("the first fragment") { try await look() > 0 }
+            try await eventually("the first fragment") { try await poll() > 0 }
             // Fragments of ten seconds would take a hundred.
-            try await eventually("ten more", within: 60) { try await look() >= 11 }
+            try await eventually("ten more", within: 60) { try await poll() >= 11 }
         }
     }
 

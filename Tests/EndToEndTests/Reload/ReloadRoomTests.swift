@@ -32,7 +32,7 @@ import Testing
 
             try await server.apply(["rooms.policy.cleanStop": "500ms", "rooms.policy.retention": "1s"])
             let stopping = try await server.livePublisher("stopping")
-            try await stopping.perform { $0.unpublish("stopping", on: 1) }
+            try await stopping.run { $0.unpublish("stopping", on: 1) }
             // Its id is free again.
             try await eventually("the room to be forgotten") { try await server.call("GET", "rooms/stopping").status == 404 }
 

@@ -114,7 +114,7 @@ struct ReloadingServer: Sendable {
     ) async throws -> String? {
         let client = try await RawClient.connected(self.rtmpPort, app: app, options)
         let streamID = try await client.createStream()
-        try await client.perform { session in
+        try await client.run { session in
             switch action {
             case .publish: session.publish(name, on: streamID)
             case .play: session.play(name, on: streamID)

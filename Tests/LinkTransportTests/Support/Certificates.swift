@@ -91,7 +91,7 @@ struct TLSFront: Sendable {
     static func run<Result>(
         to target: Int, _ pair: Certificates.Pair, host: String = "127.0.0.1", old: Bool = false, _ body: (TLSFront) async throws -> Result
     ) async throws -> Result {
-        let port = try await FreePort.take(host: host)
+        let port = try await FreePort.reserve(host: host)
         let arguments = ["python3", "-c", Self.script, "\(port)", "\(target)", pair.certificate, pair.key, host, old ? "old" : "new"]
         return try await ClientProcess.during(arguments) { process in
             try await eventually("the TLS front") {

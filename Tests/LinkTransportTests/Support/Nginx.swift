@@ -48,7 +48,7 @@ struct Nginx: Sendable {
     static func run<Result>(port: Int? = nil, _ body: (Nginx) async throws -> Result) async throws -> Result {
         try await Fixture.withDirectory { directory in
             let taken: Int
-            if let port { taken = port } else { taken = try await FreePort.take() }
+            if let port { taken = port } else { taken = try await FreePort.reserve() }
             let nginx = try await Self.start(port: taken, directory)
             defer { nginx.process.send(SIGKILL) }
             return try await body(nginx)

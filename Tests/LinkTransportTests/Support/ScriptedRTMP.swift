@@ -48,7 +48,7 @@ final class ScriptedRTMP: Sendable {
     static func run<Result>(
         _ script: Script = Script(), host: String = "127.0.0.1", _ body: (ScriptedRTMP) async throws -> Result
     ) async throws -> Result {
-        let server = ScriptedRTMP(port: try await FreePort.take(host: host), script)
+        let server = ScriptedRTMP(port: try await FreePort.reserve(host: host), script)
         let listener = try await ServerBootstrap(group: Loops.group)
             .serverChannelOption(ChannelOptions.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(ChannelOptions.autoRead, value: !script.isDeaf && script.readEveryMs == 0)

@@ -21,7 +21,7 @@ enum FreePort {
 
     /// A port on which nobody listens. It is not tested by listening: a child started at that moment would hold the socket too, until it
     /// runs its program.
-    static func take(host: String = "127.0.0.1") async throws -> Int {
+    static func reserve(host: String = "127.0.0.1") async throws -> Int {
         for _ in 0..<200 {
             let port = Self.next.add(1, ordering: .relaxed).newValue
             do {

@@ -75,13 +75,13 @@ extension Hostile {
             try await UnboundServer.withCanary { server in
                 let client = try await RawClient.connected(server.port)
                 client.send(ControlMessage.windowAcknowledgementSize(0).message, ControlMessage.windowAcknowledgementSize(1).message)
-                for value in 0..<20 { try await client.perform { $0.ping(UInt32(value)) } }
+                for value in 0..<20 { try await client.run { $0.ping(UInt32(value)) } }
                 // Each read now fills the window: it is acknowledged once, and no more than that.
                 try await eventually("the pongs") { client.outputs.contains(.pong(19)) }
                 let acknowledgements = client.controls.count { if case .acknowledgement = $0 { true } else { false } }
                 #expect((1...40).contains(acknowledgements))
                 client.send(ControlMessage.setPeerBandwidth(0, .hard).message, ControlMessage.setPeerBandwidth(1, .soft).message)
-                try await client.perform { $0.ping(99) }
+                try await client.run { $0.ping(99) }
                 try await eventually("the last pong") { client.outputs.contains(.pong(99)) }
                 await client.close()
                 try await server.expectConnections(2)
@@ -103,7 +103,7 @@ extension Hostile {
                 client.send(.commandAMF0, [], on: 0)
                 client.send(.userControl, [0, 99], on: 0)
                 client.send(ControlMessage.abort(chunkStream: 4_000_000_000).message)
-                try await client.perform { $0.ping(7) }
+                try await client.run { $0.ping(7) }
                 try await eventually("the pong") { client.outputs.contains(.pong(7)) }
                 await client.close()
             }

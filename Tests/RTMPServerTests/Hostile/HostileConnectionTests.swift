@@ -54,7 +54,7 @@ extension Hostile {
             case 5:
                 // Gone before the server can decide.
                 let client = try await RawClient.connected(port)
-                try await client.perform { $0.publish(name, on: 1) }
+                try await client.run { $0.publish(name, on: 1) }
                 try await client.reset()
             default:
                 let client = try await RawClient.publishing(port, name)

@@ -102,13 +102,13 @@ extension Hostile {
             try await UnboundServer.withCanary({ $0.limits.publishersTotal = 2 }) { server in
                 let second = try await RawClient.publishing(server.port, "second")
                 let third = try await RawClient.connected(server.port)
-                try await third.perform { $0.publish("third", on: 1) }
+                try await third.run { $0.publish("third", on: 1) }
                 try await server.expectClosed(third, .tooManyPublishers)
                 #expect(third.statusCodes.contains(StatusCode.publishBadName))
                 #expect(server.hits(.publishersTotal) == 1)
                 // A refusal uses no place, and a released place is free again.
                 for _ in 0..<3 {
-                    try await second.perform { $0.unpublish("second", on: 1) }
+                    try await second.run { $0.unpublish("second", on: 1) }
                     try await second.waitForStatus(StatusCode.unpublishSuccess)
                     try await second.publish("second", on: 1)
                 }
@@ -123,7 +123,7 @@ extension Hostile {
             try await UnboundServer.withCanary({ $0.limits.viewersPerStream = 2 }) { server in
                 let viewers = [try await server.player(of: "cam"), try await server.player(of: "cam")]
                 let third = try await RawClient.connected(server.port)
-                try await third.perform { $0.play("cam", on: 1) }
+                try await third.run { $0.play("cam", on: 1) }
                 try await server.expectClosed(third, .tooManyViewers)
                 #expect(third.statusCodes.contains(StatusCode.playFailed))
                 #expect(server.hits(.viewersPerStream) == 1)
@@ -146,7 +146,7 @@ extension Hostile {
                 client.send(Command("createStream", transaction: 99))
                 try await server.expectClosed(client, .protocolError)
                 let player = try await RawClient.connected(server.port)
-                for id in UInt32(1)...65 { try await player.perform { $0.play("cam\(id)", on: id) } }
+                for id in UInt32(1)...65 { try await player.run { $0.play("cam\(id)", on: id) } }
                 try await server.expectClosed(player, .protocolError)
                 try await server.wait("streams") { $0["total"].int == 1 }
             }

@@ -36,7 +36,7 @@ extension Hostile {
                 }
                 #expect(busy.media(on: ids[0]).isEmpty && busy.decodingError == nil)
                 // Ending one play leaves the others.
-                try await busy.perform { $0.deleteStream(ids[1]) }
+                try await busy.run { $0.deleteStream(ids[1]) }
                 try await server.wait("streams") { list in
                     list["list"].list.contains { $0["name"].string == "north" && $0["viewers"].int == 0 }
                 }
@@ -54,10 +54,10 @@ extension Hostile {
                 let viewer = try await server.player(of: "cam")
                 let stage = Stage(server, publisher: publisher, viewer: viewer)
                 try await stage.expect(2, ["video", "audio", "video", "audio"])
-                try await viewer.perform { $0.pause(true, on: 1) }
+                try await viewer.run { $0.pause(true, on: 1) }
                 try await viewer.waitForStatus(StatusCode.pauseNotify)
                 try await stage.expect(3, [])
-                try await viewer.perform { $0.pause(false, on: 1) }
+                try await viewer.run { $0.pause(false, on: 1) }
                 try await viewer.waitForStatus(StatusCode.unpauseNotify)
                 // Resumes at the newest keyframe, sent during the pause.
                 try await eventually("the cached pictures") {
@@ -65,20 +65,20 @@ extension Hostile {
                 }
                 stage.forget()
                 try await stage.expect(1, ["video", "audio"])
-                try await viewer.perform { $0.receiveAudio(false, on: 1) }
+                try await viewer.run { $0.receiveAudio(false, on: 1) }
                 try await server.pass(viewer)
                 try await stage.expect(2, ["video", "video"])
-                try await viewer.perform { $0.receiveVideo(false, on: 1) }
+                try await viewer.run { $0.receiveVideo(false, on: 1) }
                 try await server.pass(viewer)
                 try await stage.expect(2, [])
-                try await viewer.perform { $0.receiveAudio(true, on: 1) }
+                try await viewer.run { $0.receiveAudio(true, on: 1) }
                 try await server.pass(viewer)
                 try await stage.expect(2, ["audio", "audio"])
-                try await viewer.perform { $0.receiveVideo(true, on: 1) }
+                try await viewer.run { $0.receiveVideo(true, on: 1) }
                 try await server.pass(viewer)
                 try await stage.expect(2, ["video", "audio", "video", "audio"])
                 // Pause, pause, unpause, unpause: nothing arrives twice.
-                for paused in [true, true, false, false, true, false] { try await viewer.perform { $0.pause(paused, on: 1) } }
+                for paused in [true, true, false, false, true, false] { try await viewer.run { $0.pause(paused, on: 1) } }
                 try await server.pass(viewer)
                 stage.forget()
                 try await stage.expect(1, ["video", "audio"])
@@ -109,7 +109,7 @@ extension Hostile {
                 try await stage.expect(1, [])
                 other.send(.audio, SyntheticTag.audio(9_999, bytes: 30))
                 try await eventually("the other stream") { stage.news().count == 1 }
-                try await viewer.perform { $0.deleteStream(1) }
+                try await viewer.run { $0.deleteStream(1) }
                 try await server.wait("streams") { list in
                     list["list"].list.allSatisfy { $0["name"].string == Canary.name || $0["viewers"].int == 0 }
                 }

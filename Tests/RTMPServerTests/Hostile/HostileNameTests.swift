@@ -19,8 +19,8 @@ extension Hostile {
             try await UnboundServer.withCanary { server in
                 for name in Self.bad {
                     let client = try await RawClient.connected(server.port)
-                    try await client.perform { $0.createStream() }
-                    try await client.perform { $0.publish(name, on: 1) }
+                    try await client.run { $0.createStream() }
+                    try await client.run { $0.publish(name, on: 1) }
                     try await server.expectClosed(client, .badName)
                     #expect(client.statusCodes.contains(StatusCode.publishBadName), "told for \(name.prefix(20))")
                 }
@@ -33,8 +33,8 @@ extension Hostile {
             try await UnboundServer.withCanary { server in
                 for name in Self.bad {
                     let client = try await RawClient.connected(server.port)
-                    try await client.perform { $0.createStream() }
-                    try await client.perform { $0.play(name, on: 1) }
+                    try await client.run { $0.createStream() }
+                    try await client.run { $0.play(name, on: 1) }
                     try await server.expectClosed(client, .badName)
                     #expect(client.statusCodes.contains(StatusCode.playStreamNotFound), "told for \(name.prefix(20))")
                 }
@@ -45,17 +45,17 @@ extension Hostile {
         @Test func appNames() async throws {
             try await UnboundServer.withCanary { server in
                 let unnamed = try await RawClient.shaken(server.port)
-                try await unnamed.perform { $0.connect(app: "", tcUrl: "rtmp://127.0.0.1/") }
+                try await unnamed.run { $0.connect(app: "", tcUrl: "rtmp://127.0.0.1/") }
                 try await server.expectClosed(unnamed, .badName)
                 #expect(unnamed.statusCodes.contains(StatusCode.connectInvalidApp))
                 // An app that cannot be part of any stream's name is refused at once.
                 let long = try await RawClient.shaken(server.port)
-                try await long.perform { $0.connect(app: String(repeating: "x", count: 10_240), tcUrl: "rtmp://127.0.0.1/") }
+                try await long.run { $0.connect(app: String(repeating: "x", count: 10_240), tcUrl: "rtmp://127.0.0.1/") }
                 try await server.expectClosed(long, .badName)
                 #expect(long.statusCodes.contains(StatusCode.connectInvalidApp))
                 for app in ["..", "live/..", "a\u{0}", String(repeating: "x", count: 1_024), "///"] {
                     let client = try await RawClient.connected(server.port, app: app)
-                    try await client.perform { $0.publish("cam", on: 1) }
+                    try await client.run { $0.publish("cam", on: 1) }
                     try await server.expectClosed(client, .badName)
                 }
             }
@@ -124,7 +124,7 @@ extension Hostile {
                 let first = try await RawClient.publishing(server.port, "one")
                 // Another address is refused.
                 let thief = try await RawClient.connected(server.port, .from("127.0.0.2"))
-                try await thief.perform { $0.publish("one", on: 1) }
+                try await thief.run { $0.publish("one", on: 1) }
                 try await server.expectClosed(thief, .nameTaken)
                 #expect(thief.statusCodes.contains(StatusCode.publishBadName))
                 #expect(!first.isClosed)
@@ -136,7 +136,7 @@ extension Hostile {
                     last = next
                 }
                 let fourth = try await RawClient.connected(server.port)
-                try await fourth.perform { $0.publish("one", on: 1) }
+                try await fourth.run { $0.publish("one", on: 1) }
                 try await server.expectClosed(fourth, .flapping)
                 #expect(!last.isClosed)
                 await last.close()

@@ -157,8 +157,8 @@ final class TestNode: Sendable {
         self.told.withLock { outcomes in
             outcomes.compactMap { outcome in
                 switch outcome {
-                case .event(let event), .heard(let event): event.id
-                case .marked(let mark): mark.id
+                case .event(let event), .eventElsewhere(let event): event.id
+                case .eventMark(let mark): mark.id
                 default: nil
                 }
             }
@@ -167,7 +167,7 @@ final class TestNode: Sendable {
 
     /// Events of other nodes that it did not read, in their order.
     var marks: [EventMark] {
-        self.told.withLock { outcomes in outcomes.compactMap { if case .marked(let mark) = $0 { mark } else { nil } } }
+        self.told.withLock { outcomes in outcomes.compactMap { if case .eventMark(let mark) = $0 { mark } else { nil } } }
     }
 
     var cuts: [String] {
@@ -201,12 +201,12 @@ extension RoomRegistry {
     /// As after a kill.
     func abandon() async {
         self.isRunning = false
-        await self.pauseLooking(true)
-        self.store.seat?.lease.stop()
+        await self.pausePolling(true)
+        self.store.membership?.lease.stop()
     }
 
     /// Returns when no look is under way any more.
-    func pauseLooking(_ yes: Bool) async {
+    func pausePolling(_ yes: Bool) async {
         self.follower?.cancel()
         await self.follower?.value
         self.follower = nil

@@ -45,7 +45,7 @@ final class MemoryPipe: Sendable {
     }
 
     /// The next bytes, at most as many as one read of a socket brings, and whether none will come after them.
-    func take() -> (bytes: ByteBuffer?, isEnd: Bool) {
+    func pop() -> (bytes: ByteBuffer?, isEnd: Bool) {
         let (bytes, isEnd, canWrite) = self.state.withLock { state -> (ByteBuffer?, Bool, (@Sendable () -> Void)?) in
             guard state.count > 0 else { return (nil, state.isEnded, nil) }
             var bytes = ByteBuffer()

@@ -79,7 +79,7 @@ final class NetworkChannel: Channel, @unchecked Sendable {
         guard self.isActive, !self.inputEnded else { return }
         // As with a socket, the end is noticed by who does not read, and everything before it is read.
         while self.isActive, !self.inputEnded, self.wantsRead || self.incoming.hasEnded {
-            let (bytes, isEnd) = self.incoming.take()
+            let (bytes, isEnd) = self.incoming.pop()
             guard bytes != nil || isEnd else { return }
             if let bytes {
                 self.wantsRead = false

@@ -14,14 +14,14 @@ enum Main {
 
     static func main() async {
         do {
-            try await Self.perform(Array(CommandLine.arguments.dropFirst()))
+            try await Self.run(Array(CommandLine.arguments.dropFirst()))
         } catch {
             FileHandle.standardError.write(Data("mutants: \(error)\n".utf8))
             exit(1)
         }
     }
 
-    private static func perform(_ arguments: [String]) async throws {
+    private static func run(_ arguments: [String]) async throws {
         guard arguments.count >= 3 else { throw Failure(Self.usage) }
         let tree = SourceTree(root: URL(filePath: arguments[1]))
         let work = WorkFolder(root: URL(filePath: arguments[2]))
