@@ -1,6 +1,6 @@
 import Synchronization
 
-@testable package import Rooms
+package import Rooms
 
 /// A machine's clocks, set by tests.
 package final class TestClocks: Sendable {

@@ -31,6 +31,10 @@ package final class RoomClock: Sendable {
         let wallMs: @Sendable () -> Int64
         /// Identifies this boot of the machine; nil if the system does not provide it.
         let bootID: String?
+
+        package init(steadyMs: @escaping @Sendable () -> Int64, wallMs: @escaping @Sendable () -> Int64, bootID: String?) {
+            (self.steadyMs, self.wallMs, self.bootID) = (steadyMs, wallMs, bootID)
+        }
     }
 
     /// The result of comparing the wall clock with room time.
