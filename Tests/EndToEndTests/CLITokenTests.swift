@@ -28,7 +28,7 @@ import Testing
             #expect(try await Self.run(data, "create", "second", "--role", "admin").status == 0)
 
             let list = try await Self.run(data, "list")
-            #expect(list.lines.count == 3 && list.lines[0].hasPrefix("ID  NAME    ROLE   MADE"), "\(list.text)")
+            #expect(list.lines.count == 3 && list.lines[0].hasPrefix("ID  NAME    ROLE     MADE"), "\(list.text)")
             #expect(!list.text.contains(secret))
             let json = JSON(try JSONSerialization.jsonObject(with: try await Self.run(data, "list", "--json").output))
             #expect(json["total"].int == 2 && json["list"][0]["name"].string == "shop" && json["list"][0]["role"].string == "backend")
