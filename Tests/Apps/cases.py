@@ -31,7 +31,7 @@ def key(server, name, role):
 def cloud_sdk(server):
     """The vendor's SDK of today, by both methods and all three signatures."""
     folder = tools.packages("tencent-3.1.195", "tencentcloud-sdk-python-live==3.1.195")
-    tools.python(folder, "cloud_sdk.py", server.http, server.rtmp, key(server, "shop", "ops"), key(server, "viewer", "app"), "--all", timeout=400)
+    tools.python(folder, "cloud_sdk.py", server.http, server.rtmp, key(server, "shop", "ops"), key(server, "viewer", "backend"), "--all", timeout=400)
     lines = server.api("audit?limit=200")["list"]
     acts = {line["operation"] for line in lines if line["token"] == "shop"}
     assert acts == {"DropLiveStream", "ForbidLiveStream", "ResumeLiveStream"}, acts
@@ -42,7 +42,7 @@ def cloud_sdk(server):
 def cloud_sdk_of_old(server):
     """The SDK of the former major version, which signs another scope and asks for the list of bans."""
     folder = tools.packages("tencent-3.0.700", "tencentcloud-sdk-python-live==3.0.700", "tencentcloud-sdk-python-common==3.0.700")
-    tools.python(folder, "cloud_sdk.py", server.http, server.rtmp, key(server, "shop", "ops"), key(server, "viewer", "app"), timeout=300)
+    tools.python(folder, "cloud_sdk.py", server.http, server.rtmp, key(server, "shop", "ops"), key(server, "viewer", "backend"), timeout=300)
 
 
 @case

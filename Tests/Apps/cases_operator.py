@@ -34,7 +34,7 @@ def made(server, name, role="ops"):
 def keys(server):
     """A key has a share of calls of its own, is listed without its secret, and is worth nothing once it is revoked."""
     data = ["--data", os.path.join(server.folder, "data")]
-    shop, other = made(server, "shop"), made(server, "other", "app")
+    shop, other = made(server, "shop"), made(server, "other", "backend")
     assert "exists already" in command(server, "keys", "create", "shop", "--role", "backend", *data, status=4)
     listed = json.loads(command(server, "keys", "list", "--json", *data))
     assert {row["name"]: row["role"] for row in listed["list"]} == {"shop": "ops", "other": "backend"}, listed
@@ -89,7 +89,7 @@ cloud_domains.settings = {"EARSHOT_APPS_TENCENT_DOMAINS": "push.example.com"}
 @case
 def cloud_wire(server):
     """Requests that no SDK makes: each has the vendor's envelope and code, one line of the log stands for many, and figures count them."""
-    host, shop, reader = server.http, made(server, "shop"), made(server, "reader", "app")
+    host, shop, reader = server.http, made(server, "shop"), made(server, "reader", "backend")
 
     def code(headers, body=b"", method="POST", target="/"):
         answer = signed.send(host, headers, body, method, target)

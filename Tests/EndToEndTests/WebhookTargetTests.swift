@@ -52,7 +52,7 @@ import Testing
             #expect(after["lastError"].string?.contains("503") == true && after["url"].string == "http://127.0.0.1:\(bad.port)")
             try await Fixture.withDirectory { directory in
                 let cli = try await server.cli(in: directory)
-                let table = try await cli.text("webhooks", "deliveries", "targets")
+                let table = try await cli.text("webhooks", "targets")
                 #expect(table.contains(one.id) && table.contains("failing") && table.contains("well"), "\(table)")
                 #expect(try await cli.text("webhooks", "deliveries", "--target-id", other.id).contains(other.id))
             }
