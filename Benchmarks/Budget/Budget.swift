@@ -52,7 +52,7 @@ enum Budget {
     private static func run(_ load: Load) throws {
         let clock = Clock()
         let loops = [EmbeddedEventLoop(), EmbeddedEventLoop()]
-        let relays = loops.map { RelayLoop(eventLoop: $0, encoder: RelayEncoder()) { clock.nowMs } }
+        let relays = loops.map { RelayLoop(eventLoop: $0, encoder: RTMPEncoder()) { clock.nowMs } }
         let registry = StreamRegistry()
         let stream = registry.acquire("live/budget", on: relays[0])
         let token = try relays[0].claim(stream, identity: PublisherIdentity("budget"), delegate: Nobody(isJudged: load.isJudged))

@@ -8,16 +8,16 @@ import MediaClips
 enum Remux {
     struct Failure: Error { let what: String }
 
-    private static let formats: [String: FragmentMuxer.Format] = ["fmp4": .fmp4, "mpegts": .mpegTS]
+    private static let formats: [String: ContainerFormat] = ["fmp4": .fmp4, "mpegts": .mpegTS]
     static var formatNames: String { Self.formats.keys.sorted().joined(separator: "|") }
 
     /// As in `hls.part`, in milliseconds.
     private static let partMs: Int64 = 200
 
     /// Nil for an unknown format.
-    static func format(_ name: String) -> FragmentMuxer.Format? { Self.formats[name] }
+    static func format(_ name: String) -> ContainerFormat? { Self.formats[name] }
 
-    static func run(_ path: String, rounds: Int, _ format: FragmentMuxer.Format) throws {
+    static func run(_ path: String, rounds: Int, _ format: ContainerFormat) throws {
         let frames = try FLV.frames(path)
         let tracks = try [Frame.Kind.video, .audio].map { kind in
             guard let frame = frames.first(where: { $0.kind == kind && Track.describes($0) }) else {

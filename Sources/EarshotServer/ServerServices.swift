@@ -67,7 +67,7 @@ struct DrainService: Service {
         // Gives the last bytes time to leave; idle sockets close earlier by themselves.
         try await Task.sleep(for: Self.lastWords)
         self.parts.stop()
-        await self.parts.rules.finishNotices(within: .seconds(1))
+        await self.parts.rules.finishReports(within: .seconds(1))
     }
 }
 

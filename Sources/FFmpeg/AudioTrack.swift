@@ -91,7 +91,7 @@ extension Track {
     }
 
     /// Whether players of a container need AAC in place of the audio. Files keep it unless it ``needsTranscode``.
-    package func needsTranscodeToPlay(in format: FragmentMuxer.Format) -> Bool {
+    package func needsTranscodeToPlay(in format: ContainerFormat) -> Bool {
         switch self.codec {
         // No browser takes MP3 in fragmented MP4 ("mp4a.6B"), and hls.js leaves out a rendition that names it.
         case .audio(.mp3), .audio(.mp3At8k): true
@@ -102,7 +102,7 @@ extension Track {
     }
 
     /// Whether a container accepts this track unchanged.
-    package func isSupported(in format: FragmentMuxer.Format) -> Bool {
+    package func isSupported(in format: ContainerFormat) -> Bool {
         switch (self.codec, format) {
         case (.video(.avc), _), (.video(.hevc), _), (.video(.av1), .fmp4): true
         case (.audio(.aac), _), (.audio(.mp3), _), (.audio(.mp3At8k), _), (.audio(.opus), _), (.audio(.flac), .fmp4): true

@@ -8,17 +8,8 @@ package import NIOCore
 /// presentation times are the stream's minus the origin, so there are no edit lists and no negative composition offsets, which FFmpeg's
 /// demuxer would show late: see ``leadMs``. Times that do not rise are moved up; see ``adjustedTimestamps``.
 package final class FragmentMuxer {
-    package enum Format: Sendable, Hashable {
-        /// ISO base media: an initialization segment, then pairs of moof and mdat (CMAF chunks, MediaSource's byte stream).
-        case fmp4
-        case mpegTS
-
-        /// The container's name, for people.
-        package var name: String { self == .fmp4 ? "MP4" : "MPEG-TS" }
-    }
-
     package let tracks: [Track]
-    package let format: Format
+    package let format: ContainerFormat
     /// ftyp and moov. Empty for MPEG-TS, whose fragments carry their own tables.
     package let initialization: ByteBuffer
     /// The number of the next fragment.
@@ -50,7 +41,8 @@ package final class FragmentMuxer {
     ///
     /// Throws `.unsupported` for codecs that the container cannot hold.
     package init(
-        tracks: [Track], format: Format = .fmp4, originMs: Int64 = 0, firstSequenceNumber: UInt32 = 1, maxPendingBytes: Int = 64 << 20,
+        tracks: [Track], format: ContainerFormat = .fmp4, originMs: Int64 = 0, firstSequenceNumber: UInt32 = 1,
+        maxPendingBytes: Int = 64 << 20,
         outlivesTracks: Bool = false, leadMs: Int64 = 0
     ) throws(FFmpegError) {
         guard (1...2).contains(tracks.count), Set(tracks.map(\.kind)).count == tracks.count else {
@@ -103,7 +95,7 @@ package final class FragmentMuxer {
         }
     }
 
-    private static func addStream(_ track: Track, _ format: Format, to output: Output) throws(FFmpegError) {
+    private static func addStream(_ track: Track, _ format: ContainerFormat, to output: Output) throws(FFmpegError) {
         let stream = try output.addStream()
         guard let parameters = stream.pointee.codecpar else { throw .unsupported("a stream without parameters") }
         stream.pointee.id = Self.id(of: track, format)
@@ -115,7 +107,7 @@ package final class FragmentMuxer {
 
     /// The track's id in MP4, its PID in MPEG-TS. Each kind of media has its own, even when the other is absent. So a player that keeps
     /// its state when tracks appear or vanish never confuses pictures with sound.
-    private static func id(of track: Track, _ format: Format) -> Int32 {
+    private static func id(of track: Track, _ format: ContainerFormat) -> Int32 {
         switch format {
         case .fmp4: track.kind == .video ? Self.videoID : Self.audioID
         case .mpegTS: track.kind == .video ? 0x100 : 0x101

@@ -173,7 +173,7 @@ package struct HLSEndpoint: HTTPPart {
         let path = play.request.address.path
         if let home = services.streams.registry.find(path)?.home {
             do throws(APIError) {
-                try await services.waitForPlace(play.request.address, from: play.request.remote, on: home.eventLoop)
+                try await services.waitForLoop(play.request.address, from: play.request.remote, on: home.eventLoop)
             } catch {
                 play.grant.end(.overloaded)
                 throw error
@@ -213,7 +213,7 @@ package struct HLSEndpoint: HTTPPart {
         AdmissionRefusal(reason: .streamEnded, message: "\(path) has just ended; try again in a moment.")
     }
 
-    /// Takes a player's place, that of one that no longer asks if need be. Throws the answer if there is none.
+    /// Acquires a player's place, that of one that no longer asks if need be. Throws the answer if there is none.
     private func acquirePlace(_ play: HTTPPlay) throws(APIError) {
         let services = self.services
         let host = HostKey.of(play.request.remote)

@@ -100,7 +100,7 @@ extension APIError {
 
 extension PlaybackServices {
     /// Holds a viewer over HTTP, for two seconds at most, until the loop accepts viewers. Throws the answer if it does not.
-    func waitForPlace(_ address: StreamAddress, from remote: SocketAddress?, on eventLoop: any EventLoop) async throws(APIError) {
+    func waitForLoop(_ address: StreamAddress, from remote: SocketAddress?, on eventLoop: any EventLoop) async throws(APIError) {
         guard let loop = self.streams.context(of: eventLoop), loop.relay.pressure.level == .overloaded else { return }
         let isAdmitted = await withCheckedContinuation { done in
             eventLoop.execute {

@@ -73,7 +73,7 @@ package struct LiveEndpoint: HTTPTakeover {
                 .httpVersionNotSupported, .invalid, "Live streams are sent in chunks, which HTTP/1.0 does not support; use HTTP/1.1.")
         }
         let client = self.services.clients.client(of: request)
-        try await self.services.waitForPlace(path.address, from: client, on: request.channel.eventLoop)
+        try await self.services.waitForLoop(path.address, from: client, on: request.channel.eventLoop)
         let play = try await self.admit(path.address, from: client, request)
         try self.services.checkPage(self.pages, page, play)
         let services = self.services

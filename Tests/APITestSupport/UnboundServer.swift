@@ -106,7 +106,7 @@ package struct UnboundServer: RunningServer {
             try await self.server.parts.streams.collect { $0.sessionSnapshots() }.isEmpty
         }
         self.server.parts.stop()
-        await self.server.parts.rules.finishNotices(within: .seconds(1))
+        await self.server.parts.rules.finishReports(within: .seconds(1))
         try? await self.client.close()
     }
 

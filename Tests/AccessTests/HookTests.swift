@@ -294,7 +294,7 @@ import Testing
             // No call waited: that would have taken a minute per eight notices.
             #expect(await StallMeter.pool.passed(since: start) < .seconds(60))
             // 8 in flight, 1,000 queued.
-            #expect(door.rules.lostNotices.dropped == 1_500 - 8 - AuthorizationHooks.maxNotices)
+            #expect(door.rules.lostNotices.dropped == 1_500 - 8 - AuthorizationHooks.maxReports)
             #expect(await lines.comes("A hook's notice was dropped", "hook=on_unpublish"))
             try await eventually("those on their way") { server.requests.count == 8 }
         }
@@ -323,12 +323,12 @@ import Testing
             // Neither limit is met here, however long the tests beside this one keep the pool's threads.
             let door = Self.door(server.port, timeoutMs: 600_000)
             for _ in 0..<20 { door.rules.notifyEnded(try Doorkeeper.request(""), pass: Self.pass, reason: .serverShutdown) }
-            await door.rules.finishNotices(within: .seconds(600))
+            await door.rules.finishReports(within: .seconds(600))
             #expect(server.requests.count == 20)
             // But it does not wait forever.
             door.rules.notifyEnded(try Doorkeeper.request("", action: .play), pass: Self.pass, reason: .serverShutdown)
             let start = StallMeter.pool.start()
-            await door.rules.finishNotices(within: .milliseconds(100))
+            await door.rules.finishReports(within: .milliseconds(100))
             #expect(ContinuousClock.now - start >= .milliseconds(100))
             #expect(await StallMeter.pool.passed(since: start) < .seconds(5))
         }

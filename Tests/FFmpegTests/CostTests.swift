@@ -14,7 +14,7 @@ import Testing
     }
 
     /// Ten seconds of 720p30 in parts of 200 ms hold every sample.
-    @Test(arguments: [FragmentMuxer.Format.fmp4, .mpegTS]) func tenSeconds(_ format: FragmentMuxer.Format) async throws {
+    @Test(arguments: [ContainerFormat.fmp4, .mpegTS]) func tenSeconds(_ format: ContainerFormat) async throws {
         let clip = try await Self.clip.value
         let samples = clip.samples
         let pieces = try Pieces(FragmentMuxer(tracks: clip.tracks, format: format), samples, partMs: 200)

@@ -13,7 +13,7 @@ import Testing
         return Sample(kind: .video, dts: dts, pts: pts ?? dts, isKeyframe: key, payload: payload)
     }
 
-    private static func muxer(_ format: FragmentMuxer.Format = .fmp4, originMs: Int64 = 0, limit: Int = 64 << 20) async throws
+    private static func muxer(_ format: ContainerFormat = .fmp4, originMs: Int64 = 0, limit: Int = 64 << 20) async throws
         -> FragmentMuxer
     {
         try FragmentMuxer(tracks: try await Clip.avc.value.tracks, format: format, originMs: originMs, maxPendingBytes: limit)
@@ -108,7 +108,7 @@ import Testing
     }
 
     /// Random samples at random times always yield complete fragments.
-    @Test(.seeded, arguments: [FragmentMuxer.Format.fmp4, .mpegTS]) func fuzz(_ format: FragmentMuxer.Format) async throws {
+    @Test(.seeded, arguments: [ContainerFormat.fmp4, .mpegTS]) func fuzz(_ format: ContainerFormat) async throws {
         var random = TestRandom()
         for _ in 0..<30 {
             let muxer = try await Self.muxer(format, originMs: Int64.random(in: -1_000...1_000_000, using: &random))
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    private static func expectWhole(_ fragment: Fragment, _ format: FragmentMuxer.Format) {
+    private static func expectWhole(_ fragment: Fragment, _ format: ContainerFormat) {
         #expect(fragment.durationMs >= 0 && fragment.samples > 0)
         switch format {
         case .fmp4: #expect(FragmentMuxerTests.boxes(fragment.bytes) == ["moof", "mdat"])

@@ -13,13 +13,13 @@ extension FuzzTarget {
 }
 
 private struct MuxerRun {
-    let format: FragmentMuxer.Format
+    let format: ContainerFormat
     private var tracks: [Track] = []
     private var muxer: FragmentMuxer?
     private var made = 0
     private static let mostMuxers = 8
 
-    init(format: FragmentMuxer.Format) { self.format = format }
+    init(format: ContainerFormat) { self.format = format }
 
     mutating func receive(_ record: MediaRecords.Record) {
         if Track.describes(record.frame) { self.note(record.frame) }

@@ -22,7 +22,7 @@ import Testing
 
     /// Ingests the device's frames as the relay does, makes pieces of them, and reads these as a player does.
     private static func play(
-        _ shots: [DeviceClock.Shot], _ format: FragmentMuxer.Format, rebases: Bool = false
+        _ shots: [DeviceClock.Shot], _ format: ContainerFormat, rebases: Bool = false
     ) async throws -> (packets: PacketList, beginnings: Int, problems: [String]) {
         let taker = PieceList()
         let maker = FragmentPackager(format, for: taker, rebases: rebases)
@@ -59,8 +59,8 @@ import Testing
         return zip(shots.filter { $0.kind == kind }.suffix(packets.count), packets).map { ($0, $1.dts ?? -1, $1.pts ?? -1) }
     }
 
-    @Test(.seeded, arguments: 0..<8, [FragmentMuxer.Format.fmp4, .mpegTS]) func timesAreOrderedEvenAndTogether(
-        _ part: Int, _ format: FragmentMuxer.Format
+    @Test(.seeded, arguments: 0..<8, [ContainerFormat.fmp4, .mpegTS]) func timesAreOrderedEvenAndTogether(
+        _ part: Int, _ format: ContainerFormat
     ) async throws {
         var random = TestRandom(part)
         let device = DeviceClock(any: &random, seconds: Self.seconds)
@@ -90,7 +90,7 @@ import Testing
     }
 
     /// Pictures that are stamped in the order of decoding: after the first few each is shown when its composition time says, in every format.
-    @Test(arguments: [FragmentMuxer.Format.fmp4, .mpegTS]) func negativeCompositionTimesAreKept(_ format: FragmentMuxer.Format) async throws
+    @Test(arguments: [ContainerFormat.fmp4, .mpegTS]) func negativeCompositionTimesAreKept(_ format: ContainerFormat) async throws
     {
         var random = TestRandom()
         var device = DeviceClock()

@@ -140,7 +140,7 @@ import Testing
     }
 
     /// A device returns with the same encoding: its media goes on, without a discontinuity. MPEG-TS has one, by its packets' counters.
-    @Test(arguments: [FragmentMuxer.Format.fmp4, .mpegTS]) func aReturnIsNoDiscontinuity(_ format: FragmentMuxer.Format) async throws {
+    @Test(arguments: [ContainerFormat.fmp4, .mpegTS]) func aReturnIsNoDiscontinuity(_ format: ContainerFormat) async throws {
         let clip = try await FLVTag.clip()
         let container = format == .fmp4 ? MediaContainer.fragmentedMP4 : .mpegTS
         let taker = WindowTaker(

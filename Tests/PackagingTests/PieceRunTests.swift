@@ -113,7 +113,7 @@ import Testing
     }
 
     /// Track ids depend on the kind of media. A player with the previous tracks must not decode pictures as sound.
-    @Test(arguments: [FragmentMuxer.Format.fmp4, .mpegTS]) func idsGoWithTheKind(_ format: FragmentMuxer.Format) async throws {
+    @Test(arguments: [ContainerFormat.fmp4, .mpegTS]) func idsGoWithTheKind(_ format: ContainerFormat) async throws {
         let clip = try await FLVTag.clip()
         let sounds = clip.filter { $0.kind == .audio }
         let taker = PieceList()

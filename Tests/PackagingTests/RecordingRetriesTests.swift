@@ -12,7 +12,7 @@ import Testing
     private static let second: Int64 = 1_000
 
     private static func stream(_ path: String = Self.path) -> Relay.Stream {
-        Relay.Stream(path: path, home: RelayLoop(eventLoop: EmbeddedEventLoop(), encoder: RelayEncoder()))
+        Relay.Stream(path: path, home: RelayLoop(eventLoop: EmbeddedEventLoop(), encoder: RTMPEncoder()))
     }
 
     private static func source(_ path: String = Self.path, isByCall: Bool = false) throws -> RecordingSource {

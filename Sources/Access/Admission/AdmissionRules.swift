@@ -160,7 +160,7 @@ package struct AdmissionRules: Sendable {
     }
 
     /// Waits until all notices so far are sent, for `limit` at most.
-    package func finishNotices(within limit: Duration) async { await self.hooks.finishNotices(within: limit) }
+    package func finishReports(within limit: Duration) async { await self.hooks.finishReports(within: limit) }
 
     /// Notices to hooks that were dropped because the queue was full, and those that failed.
     package var lostNotices: (dropped: Int, failed: Int) { self.hooks.lost }

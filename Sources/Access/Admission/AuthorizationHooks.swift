@@ -20,25 +20,25 @@ internal import Synchronization
 /// publish and play fail closed, since a hook is set to keep people out.
 ///
 /// on_unpublish and on_stop are sent once, without waiting and in no order with questions; `session` names the connection. At most
-/// ``maxNotices`` are queued; more are dropped and counted.
+/// ``maxReports`` are queued; more are dropped and counted.
 final class AuthorizationHooks: Sendable {
     typealias Action = AdmissionRequest.Action
 
     /// Most pending questions of one kind. They share fewer connections: see ``OutboundClient``.
     static let maxOpenQuestions = 4_096
-    /// Most notices in the queue.
-    static let maxNotices = 1_000
-    private static let noticesAtATime = 8
+    /// Most reports in the queue.
+    static let maxReports = 1_000
+    private static let reportsAtATime = 8
 
     private struct State {
         var open: [Action: Int] = [:]
-        var notices = CircularBuffer<Notice>()
+        var reports = CircularBuffer<Report>()
         var senders = 0
         var dropped = 0
         var failed = 0
     }
 
-    private struct Notice {
+    private struct Report {
         let action: String
         let url: String
         let request: AdmissionRequest
@@ -62,7 +62,7 @@ final class AuthorizationHooks: Sendable {
 
     private var config: ServerConfig.Hooks { self.settings.hooks }
 
-    /// Notices that were dropped because the queue was full, and those that failed.
+    /// Reports that were dropped because the queue was full, and those that failed.
     var lost: (dropped: Int, failed: Int) { self.state.withLock { ($0.dropped, $0.failed) } }
 
     func url(_ action: Action) -> String? {
@@ -110,7 +110,7 @@ final class AuthorizationHooks: Sendable {
         AdmissionRefusal(reason: .hookUnavailable, message: message)
     }
 
-    // MARK: Notices
+    // MARK: Reports
 
     func notifyEnded(_ request: AdmissionRequest, _ pass: AdmissionPass, _ reason: CloseReason) {
         let (action, url) =
@@ -119,50 +119,50 @@ final class AuthorizationHooks: Sendable {
             case .play: ("on_stop", self.config.onStop)
             }
         guard let url else { return }
-        let notice = Notice(action: action, url: url, request: request, pass: pass, reason: reason)
+        let report = Report(action: action, url: url, request: request, pass: pass, reason: reason)
         enum Step { case send, wait, drop(Int) }
         let step: Step = self.state.withLock { state in
-            if state.senders < Self.noticesAtATime {
+            if state.senders < Self.reportsAtATime {
                 state.senders += 1
                 return .send
             }
-            guard state.notices.count < Self.maxNotices else {
+            guard state.reports.count < Self.maxReports else {
                 state.dropped += 1
                 return .drop(state.dropped)
             }
-            state.notices.append(notice)
+            state.reports.append(report)
             return .wait
         }
         switch step {
         case .wait: break
-        case .drop(let all): self.warn("A hook's notice was dropped: too many are pending", action, "\(all) since the start")
-        case .send: Task { await self.send(from: notice) }
+        case .drop(let all): self.warn("A hook's report was dropped: too many are pending", action, "\(all) since the start")
+        case .send: Task { await self.send(from: report) }
         }
     }
 
-    /// Sends this notice, then the queued ones until the queue is empty.
-    private func send(from first: Notice) async {
-        var next: Notice? = first
-        while let notice = next {
-            let question = HookQuestion(notice.action, notice.request, notice.pass, reason: notice.reason)
-            let answer = await self.post(notice.url, question, pool: notice.action)
+    /// Sends this report, then the queued ones until the queue is empty.
+    private func send(from first: Report) async {
+        var next: Report? = first
+        while let report = next {
+            let question = HookQuestion(report.action, report.request, report.pass, reason: report.reason)
+            let answer = await self.post(report.url, question, pool: report.action)
             let problem: String? =
                 switch answer {
                 case .success(let answer): answer.status / 100 == 2 ? nil : "HTTP \(answer.status)"
                 case .failure(let error): error.description
                 }
-            if let problem { self.warn("A hook could not be notified", notice.action, problem) }
+            if let problem { self.warn("A hook could not be notified", report.action, problem) }
             next = self.state.withLock { state in
                 if problem != nil { state.failed += 1 }
-                if let waiting = state.notices.popFirst() { return waiting }
+                if let waiting = state.reports.popFirst() { return waiting }
                 state.senders -= 1
                 return nil
             }
         }
     }
 
-    /// Waits until all notices are sent, for `limit` at most. For the server's end, when all its connections have just ended.
-    func finishNotices(within limit: Duration) async {
+    /// Waits until all reports are sent, for `limit` at most. For the server's end, when all its connections have just ended.
+    func finishReports(within limit: Duration) async {
         let end = ContinuousClock.now + limit
         while self.state.withLock({ $0.senders > 0 }), ContinuousClock.now < end {
             do {

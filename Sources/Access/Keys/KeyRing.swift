@@ -59,7 +59,7 @@ package struct KeyRing: Sendable, Equatable {
     /// Bytes of the other keys; the configuration requires the same.
     static let leastKeyBytes = 8
 
-    /// Takes keys that the configuration does not set from the cluster's key, or from `keys.json` in the data directory if this server is alone.
+    /// Loads keys that the configuration does not set from the cluster's key, or from `keys.json` in the data directory if this server is alone.
     /// Blocks.
     ///
     /// Creates the file with mode 0600 when it is missing. Throws ``KeyFileError``, which names the file and the remedy.

@@ -40,7 +40,7 @@ package struct URLVault: Sendable, CustomStringConvertible {
 
     package static func isSealed(_ text: String) -> Bool { text.hasPrefix(Self.mark) }
 
-    /// Binds the sealed text to the task's direction and path: it cannot be opened for another direction or path.
+    /// Binds the sealed text to the link's direction and path: it cannot be opened for another direction or path.
     package func seal(_ url: String, _ direction: Link.Direction, _ path: StreamPath) throws -> String {
         let box = try ChaChaPoly.seal(Array(url.utf8), using: self.key, authenticating: Self.context(direction, path))
         return Self.mark + box.combined.base64EncodedString()

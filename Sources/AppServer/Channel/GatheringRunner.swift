@@ -236,11 +236,11 @@ final class GatheringRunner: Sendable {
         }
         let result = next
         // Written before: readers of the state and other connections' commands do not wait for it.
-        let deliveries = self.deliveries(effects, result)
+        let peerEffects = self.peerEffects(effects, result)
         self.state.withLock { state in
             state.gathering = result
             if isKept { state.isStored = true }
-            for delivery in deliveries { delivery.apply(&state) }
+            for effect in peerEffects { effect.apply(&state) }
         }
         self.deadlineMs.store(result.nextDeadlineMs ?? .max, ordering: .relaxed)
         self.forget(command.disconnects)
@@ -282,7 +282,7 @@ final class GatheringRunner: Sendable {
     }
 
     /// What an effect does to connections, ready to be done.
-    private enum Delivery {
+    private enum PeerEffect {
         case send(ByteBuffer, to: [ConnectionID])
         case keep(JSONValue, bytes: Int)
         case close(ConnectionID, code: UInt16, reason: String)
@@ -300,10 +300,10 @@ final class GatheringRunner: Sendable {
 
     /// Writes the frames of effects, in their order. Only commands change the kept messages, and the connections that get something, so this one, which
     /// has its turn, may read them without holding the lock.
-    private func deliveries(_ effects: [Gathering.Effect], _ gathering: any GatheringDialect) -> [Delivery] {
+    private func peerEffects(_ effects: [Gathering.Effect], _ gathering: any GatheringDialect) -> [PeerEffect] {
         guard !effects.isEmpty else { return [] }
         let (peers, messages) = self.state.withLock { ($0.peers, $0.messages.map(\.value)) }
-        var deliveries: [Delivery] = []
+        var peerEffects: [PeerEffect] = []
         for effect in effects {
             switch effect {
             case .send(let signal, let receivers):
@@ -316,15 +316,15 @@ final class GatheringRunner: Sendable {
                         greeting: gathering.greeting)
                 else { continue }
                 let text = value.text
-                if isSaid { deliveries.append(.keep(value, bytes: text.utf8.count)) }
-                deliveries.append(.send(WebSocketWriter.text(text), to: receivers))
+                if isSaid { peerEffects.append(.keep(value, bytes: text.utf8.count)) }
+                peerEffects.append(.send(WebSocketWriter.text(text), to: receivers))
             case .close(let connection, let why):
                 let (code, reason) = why.closeCode
-                deliveries.append(.close(connection, code: code, reason: reason))
+                peerEffects.append(.close(connection, code: code, reason: reason))
             case .joined, .left, .queueChanged, .ticketChanged, .event, .mute, .ended: break
             }
         }
-        return deliveries
+        return peerEffects
     }
 }
 

@@ -35,8 +35,8 @@ final class ClassroomAPI: HTTPPart {
 
     func respond(to request: Request, _ context: APIContext) async -> Response {
         let query = QueryParameters(request.uri.query ?? "").pairs.map { (name: $0.name, value: $0.value ?? "") }
-        if request.method == .post, request.uri.path == "\(Self.base)\(RongCloudWebhookRoute.path)" {
-            return await RongCloudWebhookRoute(services: self.services, call: self.call).respond(to: request, query, context)
+        if request.method == .post, request.uri.path == "\(Self.base)\(RongCloudCallbackRoute.path)" {
+            return await RongCloudCallbackRoute(services: self.services, call: self.call).respond(to: request, query, context)
         }
         if let preflight = self.call.preflight(request, context) { return preflight }
         let headers = self.call.readable(request, context, shows: request.headers[.authorization] != nil)

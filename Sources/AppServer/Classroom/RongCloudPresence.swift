@@ -36,7 +36,7 @@ extension GatheringRunner.Command {
 
 /// `POST /classroom/api/v1/room/members/online-status`: RongCloud's webhook (``RongCloudWebhook``). Its signature replaces all other access rules;
 /// without a valid one the status is 403. Any thread.
-struct RongCloudWebhookRoute: Sendable {
+struct RongCloudCallbackRoute: Sendable {
     let services: AppServices
     let call: DialectCall
 

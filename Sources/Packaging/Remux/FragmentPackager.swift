@@ -8,7 +8,7 @@ import Relay
 /// Owned by one receiver's actor, on its thread. Has no clock: `nowMs` is steady, `wallMs` counts from 1970.
 final class FragmentPackager {
     private unowned let taker: any FragmentSink
-    let format: FragmentMuxer.Format
+    let format: ContainerFormat
     /// New tracks, or a break of the timeline, restart the container at zero.
     private let rebases: Bool
     private var tracks: StreamTracks
@@ -62,7 +62,7 @@ final class FragmentPackager {
     /// The reasons why media was not remuxed, each listed once.
     var problems: [String] { self.leftOut.problems }
 
-    init(_ format: FragmentMuxer.Format, for taker: any FragmentSink, rebases: Bool = false) {
+    init(_ format: ContainerFormat, for taker: any FragmentSink, rebases: Bool = false) {
         self.format = format
         self.rebases = rebases
         self.taker = taker

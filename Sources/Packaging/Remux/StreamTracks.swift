@@ -3,7 +3,7 @@ import Media
 
 /// The present tracks of a stream: their headers, and whether samples arrive.
 struct StreamTracks {
-    private let format: FragmentMuxer.Format
+    private let format: ContainerFormat
     /// A kind absent for this long, and longer than its usual pauses, is no track. Milliseconds.
     private let awayMs: Int64
     private(set) var video: Track?
@@ -21,7 +21,7 @@ struct StreamTracks {
     /// After this many samples of sound without a picture, sound may lead.
     static let awaySamples = 32
 
-    init(_ format: FragmentMuxer.Format, awayMs: Int64) {
+    init(_ format: ContainerFormat, awayMs: Int64) {
         self.format = format
         self.awayMs = awayMs
     }

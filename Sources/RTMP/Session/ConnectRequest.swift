@@ -18,8 +18,8 @@ package struct ConnectRequest: Sendable, Equatable {
     package var transaction: Double
     /// Whether the client announces a publish: type "nonprivate", as from FMLE, ffmpeg, librtmp and GStreamer.
     package var announcesPublish: Bool
-    /// The marks that another Earshot server sends to prevent loops; nil from other peers. A publishing link sends the path its stream has
-    /// taken, a playing link the streams it will feed.
+    /// The marks that another Earshot server sends to prevent loops; nil from other peers. A link that pushes sends the path its stream has
+    /// taken, one that pulls the streams it will feed.
     package var earshotPath: String?
 
     /// Bytes of a text kept for the connection's life, for display only.

@@ -48,7 +48,7 @@ extension RoomRules {
         return self.streamWent(.paused, until: self.pauseEnd(of: slot, room, now), at: index, &room, now)
     }
 
-    /// The API announces a pause. Also valid right after the connection broke: the notice may arrive later, over another one.
+    /// The API announces a pause. Also valid right after the connection broke: the call may arrive later, over another connection.
     package static func pause(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         try self.require([.live, .interrupted], room)
         var effects: [RoomEffect] = []

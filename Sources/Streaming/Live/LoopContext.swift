@@ -58,7 +58,7 @@ package final class LoopContext: Sweepable, @unchecked Sendable {
         self.log = log
         self.sweeper = sweeper
         self.turns = LoopTurns(eventLoop)
-        self.relay = RelayLoop(eventLoop: eventLoop, encoder: RelayEncoder(), policy: policy, turns: self.turns)
+        self.relay = RelayLoop(eventLoop: eventLoop, encoder: RTMPEncoder(), policy: policy, turns: self.turns)
         self.joins = JoinQueue(self.relay)
     }
 

@@ -3,7 +3,7 @@ package import NIOCore
 import RTMP
 
 /// Encodes frames to RTMP chunks once for all viewers: one chunk size, message stream 1, absolute timestamps.
-package struct RelayEncoder: ReversibleEncoder {
+package struct RTMPEncoder: ReversibleEncoder {
     package init() {}
     private let chunks = ChunkEncoder(chunkSize: ServerSession.outgoingChunkSize)
 
