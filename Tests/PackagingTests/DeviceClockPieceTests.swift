@@ -90,8 +90,7 @@ import Testing
     }
 
     /// Pictures that are stamped in the order of decoding: after the first few each is shown when its composition time says, in every format.
-    @Test(arguments: [ContainerFormat.fmp4, .mpegTS]) func negativeCompositionTimesAreKept(_ format: ContainerFormat) async throws
-    {
+    @Test(arguments: [ContainerFormat.fmp4, .mpegTS]) func negativeCompositionTimesAreKept(_ format: ContainerFormat) async throws {
         var random = TestRandom()
         var device = DeviceClock()
         device.hasNegativeComposition = true

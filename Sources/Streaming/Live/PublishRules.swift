@@ -1,5 +1,5 @@
 package import Relay
-package import Rooms
+import Rooms
 package import ServerConfiguration
 import Support
 
