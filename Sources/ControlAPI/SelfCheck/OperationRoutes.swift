@@ -16,8 +16,8 @@ enum OperationRoutes {
     static let drainRestart = Input(
         "restart", .flag,
         """
-        Whether the server starts again afterwards, as the program and with the settings that are there then: the way to a new version. Its ports \
-        stay open: once the pushes have ended, new connections wait instead of being refused.
+        Whether the server starts again, with the program and the settings that are there then: the way to a new version. Once the pushes have \
+        ended, new connections wait instead of being refused.
         """)
 
     static let drainInputs: [any RequestInput] = [Self.drainTimeout, Self.drainURL, Self.drainRestart]

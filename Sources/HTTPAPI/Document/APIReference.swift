@@ -53,7 +53,7 @@ package enum APIReference {
         }
         let rows = SchemaText.rows(schema, showsRequired: false)
         if rows.isEmpty { return [SchemaText.words(schema)] }
-        return ["| field | type | meaning |", "|---|---|---|"] + rows
+        return SchemaText.table(of: "field", rows)
     }
 
     /// A row for each kind of event: its description, and the type of its data.
@@ -94,15 +94,14 @@ private struct ReferenceCall {
         let body = self.operation["requestBody"]?["content"]?["application/json"]
         let fields = body.map { SchemaText.rows($0["schema"] ?? .null, showsRequired: true) } ?? []
         if !inputs.isEmpty || !fields.isEmpty {
-            lines += ["", "| input | type | meaning |", "|---|---|---|"]
-            lines += inputs.map { input in
+            let asked = inputs.map { input in
                 let name = SchemaText.name(input["name"]?.string ?? "", isRequired: input["required"] == true)
                 let mark = input["in"]?.string == "path" ? "" : "?"
                 let words = SchemaText.words(input["schema"] ?? .null)
                 return
                     "| \(name.replacing("`", with: "`\(mark)", maxReplacements: 1)) | \(words) | \(SchemaText.cell(input["description"]?.string ?? "")) |"
             }
-            lines += fields
+            lines += [""] + SchemaText.table(of: "input", asked + fields)
         }
         if let example = body?["example"], !example.members.isEmpty { lines += ["", "Body, for example: `\(example.text)`"] }
         lines += ["", self.answers]

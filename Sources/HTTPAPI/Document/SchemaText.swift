@@ -43,6 +43,22 @@ enum SchemaText {
         }
     }
 
+    /// Characters of a cell that a reader still takes in.
+    private static let longestCell = 200
+
+    /// A table of these rows: a name, a type, a meaning. Types that list many words stand below it.
+    static func table(of what: String, _ rows: [String]) -> [String] {
+        var below: [String] = []
+        let shown = rows.map { row in
+            var cells = row.dropFirst(2).dropLast(2).split(separator: " | ", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
+            guard cells.count == 3, cells[1].count > Self.longestCell else { return row }
+            below.append("- \(cells[0]): \(cells[1])")
+            cells[1] = cells[1].hasPrefix("list of ") ? "list of words, below" : "a word, below"
+            return "| \(cells.joined(separator: " | ")) |"
+        }
+        return ["| \(what) | type | meaning |", "|---|---|---|"] + shown + (below.isEmpty ? [] : [""] + below)
+    }
+
     static func name(_ name: String, isRequired: Bool) -> String { isRequired ? "**`\(name)`**" : "`\(name)`" }
 
     /// A bar would end the cell (GitHub Flavored Markdown 4.10), and an asterisk might begin emphasis.
