@@ -1,6 +1,7 @@
 """Checks what the Markdown files of this repository name: docs_check.py [BINARY], from the repository's root.
 
-Links and anchors, paths in backticks, make targets, earshot commands with their options, routes of the API. One line for each mistake; exit code 1 then.
+Links and anchors, paths in backticks, make targets, earshot commands with their options, routes of the API; and that table cells are short enough to read.
+One line for each mistake; exit code 1 then.
 """
 
 import difflib
@@ -19,6 +20,10 @@ ROUTES = "Sources/*Routes.swift"
 # Words that a shell puts before a command, and the command after them.
 SEPARATORS = {"|", "||", "&&", ";", "&"}
 RUNNERS = {"sudo", "exec", "time"}
+# Characters of a table's cell, but for pages that the program makes and a column that scripts/target_graph.py makes.
+LONGEST_CELL = 200
+PAGES_MADE = {"docs/configuration.md", "docs/http-api.md"}
+COLUMN_MADE = "own targets it imports"
 
 
 def tracked(*patterns):
@@ -127,7 +132,7 @@ class Checker:
     def __init__(self, binary):
         self.binary = binary
         self.documents = {}
-        self.counts = dict.fromkeys(("links", "paths", "make targets", "earshot commands", "options", "routes"), 0)
+        self.counts = dict.fromkeys(("links", "paths", "make targets", "earshot commands", "options", "routes", "table cells"), 0)
         self.problems = []
         self.helps = {}
         text = pathlib.Path(MANIFEST).read_text(encoding="utf-8")
@@ -318,11 +323,29 @@ class Checker:
         if not self.has_route(parts):
             self.wrong(document, number, f"the API has no /api/v1{path}", near(path, {"/" + "/".join(route) for route in self.routes}))
 
+    # Tables
+
+    def check_tables(self, document):
+        if document.path in PAGES_MADE:
+            return
+        header, last = [], 0
+        for number, line in document.prose():
+            if not line.startswith("|"):
+                continue
+            cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:]]
+            if number != last + 1:
+                header = cells
+            last = number
+            for column, cell in enumerate(cells):
+                self.counts["table cells"] += bool(cell)
+                if len(cell) > LONGEST_CELL and header[column : column + 1] != [COLUMN_MADE]:
+                    self.wrong(document, number, f"a table cell of {len(cell)} characters, {cell[:30]} …", f"{LONGEST_CELL} at most")
+
     def run(self):
         names = tracked("*.md")
         for name in names:
             document = self.document(name)
-            for check in (self.check_links, self.check_paths, self.check_make, self.check_earshot, self.check_routes):
+            for check in (self.check_links, self.check_paths, self.check_make, self.check_earshot, self.check_routes, self.check_tables):
                 check(document)
         for path, number, text in sorted(self.problems):
             print(f"{path}:{number}: {text}")
