@@ -294,8 +294,8 @@ import Testing
             // No call waited: that would have taken a minute per eight notices.
             #expect(await StallMeter.pool.passed(since: start) < .seconds(60))
             // 8 in flight, 1,000 queued.
-            #expect(door.rules.lostNotices.dropped == 1_500 - 8 - AuthorizationHooks.maxReports)
-            #expect(await lines.comes("A hook's notice was dropped", "hook=on_unpublish"))
+            #expect(door.rules.lostReports.dropped == 1_500 - 8 - AuthorizationHooks.maxReports)
+            #expect(await lines.comes("A hook's report was dropped", "hook=on_unpublish"))
             try await eventually("those on their way") { server.requests.count == 8 }
         }
     }
@@ -308,8 +308,8 @@ import Testing
             let door = Self.door(server.port, lines: lines)
             for _ in 0..<20 { door.rules.notifyEnded(try Doorkeeper.request("", action: .play), pass: Self.pass, reason: .clientClosed) }
             for _ in 0..<20 { door.rules.notifyEnded(try Doorkeeper.request(""), pass: Self.pass, reason: .clientClosed) }
-            try await eventually("all notices") { server.requests.count == 40 && door.rules.lostNotices.failed == 20 }
-            #expect(door.rules.lostNotices.dropped == 0)
+            try await eventually("all notices") { server.requests.count == 40 && door.rules.lostReports.failed == 20 }
+            #expect(door.rules.lostReports.dropped == 0)
             #expect(await lines.comes("A hook could not be notified", "HTTP 500", "hook=on_stop"))
         }
     }

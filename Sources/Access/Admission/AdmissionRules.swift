@@ -163,7 +163,7 @@ package struct AdmissionRules: Sendable {
     package func finishReports(within limit: Duration) async { await self.hooks.finishReports(within: limit) }
 
     /// Notices to hooks that were dropped because the queue was full, and those that failed.
-    package var lostNotices: (dropped: Int, failed: Int) { self.hooks.lost }
+    package var lostReports: (dropped: Int, failed: Int) { self.hooks.lost }
 }
 
 /// The credential in a query, as given.
