@@ -50,7 +50,8 @@ enum SchemaText {
     static func table(of what: String, _ rows: [String]) -> [String] {
         var below: [String] = []
         let shown = rows.map { row in
-            var cells = row.dropFirst(2).dropLast(2).split(separator: " | ", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
+            let inner = row.dropFirst(2).dropLast(2)
+            var cells = inner.split(separator: " | ", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
             guard cells.count == 3, cells[1].count > Self.longestCell else { return row }
             below.append("- \(cells[0]): \(cells[1])")
             cells[1] = cells[1].hasPrefix("list of ") ? "list of words, below" : "a word, below"
