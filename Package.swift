@@ -382,8 +382,9 @@ if let fuzz = Context.environment["EARSHOT_FUZZ"], !fuzz.isEmpty {
         ],
         path: "Sources/Access",
         sources: [
-            "AccessToken.swift", "Admission.swift", "ClusterKey.swift", "KeyFile.swift", "KeyRing.swift", "QueryParameters.swift",
-            "SecretFile.swift", "SignedToken.swift", "ChannelToken.swift", "TalkStreamName.swift", "TxSecret.swift",
+            "Admission/Admission.swift", "Keys/ClusterKey.swift", "Keys/KeyFile.swift", "Keys/KeyRing.swift", "Keys/SecretFile.swift",
+            "Tokens/AccessToken.swift", "Tokens/ChannelToken.swift", "Tokens/SignedToken.swift", "URLs/QueryParameters.swift",
+            "URLs/TalkStreamName.swift", "URLs/TxSecret.swift",
         ], swiftSettings: seen)
     package.targets.append(access)
     package.targets.append(
