@@ -25,7 +25,7 @@ MOST = 2.0
 # work is inlined there, beside other work.
 KINDS = {
     "arrivals": {"with": r"5Relay(12ArrivalMeter|14TrackArrivals)V", "alone": r"5Relay0A4LoopC6ingest"},
-    "verdicts": {"with": r"6Health(11StreamJudge|14VerdictNotices|12UplinkAdvice)V", "alone": r"5Relay10HomeStreamC5judge"},
+    "verdicts": {"with": r"6Health(11StreamJudge|14VerdictReports|12UplinkAdvice)V", "alone": r"5Relay10HomeStreamC5judge"},
     "statistics": {"with": r"5Relay(11StreamMeter|13StreamHistory)V"},
     "histograms of delay": {"with": r"6Health9HistogramV"},
     "flight recorder": {"with": r"5Trace\d+\w+[CV]"},

@@ -5,7 +5,8 @@ docs/architecture.md has a table after its glossary of the words that are not us
 check. A name is split at its capitals: `takesSplit` has the words takes and split. A word of the table that is written with a capital, as `carryOut`, is
 that sequence of words. What a name may have all the same stands behind "but".
 
-This reads the text of Sources, not types: every name after func, var, let, case, struct, class, enum, protocol, actor, typealias and associatedtype.
+This reads the text of Sources, not types: every name after func, var, let, case, struct, class, enum, protocol, actor, typealias and associatedtype, and
+the labels and names of parameters on the line of their func or init.
 """
 
 import pathlib
@@ -18,11 +19,14 @@ HEADING = "### Words that are not used in names"
 TYPES = ("struct", "class", "enum", "protocol", "actor", "typealias", "associatedtype")
 # What the table's second column may say, and the definitions that it means.
 WHERE = {
-    "any name": ("func", "var", "let", "case", *TYPES),
+    "any name": ("func", "var", "let", "case", *TYPES, "parameter"),
     "functions and cases": ("func", "case"),
     "first word of functions and cases": ("func", "case"),
 }
-DEFINED = re.compile(rf"(?<![\w.])({'|'.join(WHERE['any name'])})\s+(.*)")
+DEFINED = re.compile(rf"(?<![\w.])({'|'.join(('func', 'var', 'let', 'case', *TYPES))})\s+(.*)")
+# The parameters of a function, and each one's label and name.
+PARAMETERS = re.compile(r"(?<![\w.])(?:func\s+\S+?|init[?]?)(?:<[^()]*>)?\((.*)")
+PARAMETER = re.compile(r"(?:^|[,(])\s*(\w+)(?:\s+(\w+))?\s*:")
 TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
@@ -78,6 +82,8 @@ def table():
 def names(line):
     """The names that a line defines, each with its kind."""
     bare = re.sub(r"//.*", "", TEXT.sub('""', line))
+    if listed := PARAMETERS.search(bare):
+        yield from (("parameter", name) for found in PARAMETER.findall(listed[1]) for name in found if name)
     while match := DEFINED.search(bare):
         kind, rest = match.groups()
         bare = rest

@@ -102,7 +102,7 @@ package final class Server: Sendable {
         let (connections, playback) = (parts.connections, parts.playback)
         let shared = HTTPServerChannel.Shared(
             limits: HTTPLimits(config),
-            takeovers: CountedTakeover.all(
+            handoffs: CountedHandoff.all(
                 [
                     LiveEndpoint(services: playback), EventsEndpoint(services: parts.api, sweepers: parts.sweepers),
                     MeshEndpoint(parts.apps), ChannelEndpoint(parts.apps), BoardEndpoint(parts.apps),

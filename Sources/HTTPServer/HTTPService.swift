@@ -11,7 +11,7 @@ import ServiceLifecycle
 package import Support
 import Synchronization
 
-/// An HTTP port as a service: hands requests to the responder and to the takeovers that it was given. Binds once, reports its port, runs
+/// An HTTP port as a service: hands requests to the responder and to the handoffs that it was given. Binds once, reports its port, runs
 /// until the group shuts down.
 ///
 /// Hummingbird reads the requests and has their responses written. Its own server only opens new sockets and cannot take over those that are open.

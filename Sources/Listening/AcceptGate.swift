@@ -60,7 +60,7 @@ package final class AcceptGate: Sendable {
     private let reserve: AcceptReserve?
     /// Descriptors promised to this gate while nobody is connected.
     private let promised: Atomic<Int>
-    private let counters: Counters
+    private let counters: ServerCounters
     private let log: Logger
     private let flood = LogRateLimiter()
     private let state = Mutex(State())
@@ -73,7 +73,7 @@ package final class AcceptGate: Sendable {
     private static let mostTurnedAway = 256
 
     /// `limit`: connections that are served.
-    package init(limit: Int, pace: AcceptPace = AcceptPace([]), reserve: AcceptReserve? = nil, counters: Counters, log: Logger) {
+    package init(limit: Int, pace: AcceptPace = AcceptPace([]), reserve: AcceptReserve? = nil, counters: ServerCounters, log: Logger) {
         self.pace = pace
         self.reserve = reserve
         let places = Self.places(limit)

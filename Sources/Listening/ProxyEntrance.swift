@@ -11,12 +11,12 @@ package final class ProxyEntrance: Sendable {
     private let limitMs: Atomic<Int64>
     package let sweepers: LoopSweepers
     private let clients: ClientAddresses
-    private let counters: Counters
+    private let counters: ServerCounters
     private let flood: LogRateLimiter
     private let log: Logger
 
     package init(
-        from: [CIDR], deadlineMs: Int64, clients: ClientAddresses, counters: Counters, flood: LogRateLimiter, sweepers: LoopSweepers,
+        from: [CIDR], deadlineMs: Int64, clients: ClientAddresses, counters: ServerCounters, flood: LogRateLimiter, sweepers: LoopSweepers,
         log: Logger
     ) {
         self.from = Mutex(from)

@@ -16,7 +16,7 @@ package import Support
 ///
 /// Admission works as over RTMP: by the query's credential, the address and the hook. The same applies to the mixes and voices of a talk channel:
 /// `GET /talk/room/mix.mp4`.
-package struct LiveEndpoint: HTTPTakeover {
+package struct LiveEndpoint: HTTPHandoff {
     private let services: PlaybackServices
     private let pages: PageRules
 
@@ -37,7 +37,7 @@ package struct LiveEndpoint: HTTPTakeover {
         "/{app}/{stream}.\(LivePath.format(of: head.path)?.rawValue ?? "")"
     }
 
-    package func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
+    package func decide(_ request: HTTPHandoffRequest) async -> HTTPHandoffDecision {
         let page = PageRequest(request)
         let shows = self.services.admission.rules.showsCredential(request.head.query.map(String.init) ?? "", .play)
         let access: [(HTTPField.Name, String)]
@@ -55,8 +55,8 @@ package struct LiveEndpoint: HTTPTakeover {
 
     /// `access`: headers that allow the requesting page to play.
     private func open(
-        _ request: HTTPTakeoverRequest, _ page: PageRequest, _ access: [(HTTPField.Name, String)]
-    ) async throws(APIError) -> HTTPTakeoverDecision {
+        _ request: HTTPHandoffRequest, _ page: PageRequest, _ access: [(HTTPField.Name, String)]
+    ) async throws(APIError) -> HTTPHandoffDecision {
         let head = request.head
         guard let format = LivePath.format(of: head.path) else { throw .notFound("stream", String(head.path)) }
         let path = try LivePath(head.path, query: head.query.map(String.init), format, limits: RTMP.Limits(self.services.config.limits))
@@ -102,7 +102,7 @@ package struct LiveEndpoint: HTTPTakeover {
 
     /// Admits the viewer or listener. A listener's talk channel has begun by then; a viewer's stream may not have.
     private func admit(
-        _ address: StreamAddress, from client: SocketAddress?, _ request: HTTPTakeoverRequest
+        _ address: StreamAddress, from client: SocketAddress?, _ request: HTTPHandoffRequest
     ) async throws(APIError) -> HTTPPlay {
         guard TalkStreamName.isTalk(address) else { return try await self.services.admit(.player, address, from: client) }
         guard request.head.method != .HEAD else { throw Self.noHead }
@@ -126,7 +126,7 @@ package struct LiveEndpoint: HTTPTakeover {
 
     /// How an admitted viewer plays a stream that is live, and the media type.
     private func viewer(
-        _ play: HTTPPlay, _ format: LivePath.Format, _ request: HTTPTakeoverRequest, isWebSocket: Bool
+        _ play: HTTPPlay, _ format: LivePath.Format, _ request: HTTPHandoffRequest, isWebSocket: Bool
     ) async throws(APIError) -> (viewer: LiveViewer.Play, type: String) {
         let stream = play.request.address.path
         let wireFormat: WireFormat

@@ -28,7 +28,7 @@ package struct PageRequest: Sendable {
         self.local = local
     }
 
-    package init(_ request: HTTPTakeoverRequest) {
+    package init(_ request: HTTPHandoffRequest) {
         let headers = request.head.headers
         self.init(
             origins: headers["origin"], fetchSite: headers.first(name: "sec-fetch-site"), hosts: headers["host"],

@@ -41,7 +41,7 @@ import Support
         let http = HTTPService(
             responder: router.buildResponder(), address: settings.http.listen,
             shared: HTTPServerChannel.Shared(
-                limits: HTTPLimits(settings), takeovers: [LiveEndpoint(services: playback)], sweepers: sweepers, access: settings.access,
+                limits: HTTPLimits(settings), handoffs: [LiveEndpoint(services: playback)], sweepers: sweepers, access: settings.access,
                 clients: connections.clients, proxies: connections.proxies, counters: connections.counters, ledger: memory.ledger),
             placement: streams.placement, gate: connections.httpGate, sockets: ListeningSockets(group: group, log: log), group: group,
             log: log)

@@ -101,11 +101,11 @@ package final class Statistics: SessionObserver {
     /// Settles ended sessions. Then read the present connections, and call ``endSample(_:connections:)``.
     func beginSample() { self.state.withLock { $0.table.beginSample() } }
 
-    /// `connections`: the present number by protocol. `lookBackMs`: half the time since the last sample; the sample counts for the minute of its
+    /// `connections`: the present number by protocol. `midpointAgeMs`: half the time since the last sample; the sample counts for the minute of its
     /// midpoint.
-    func endSample(_ streams: NameTable<FigureTable.Present>, connections: [String: Int], lookBackMs: Int64 = 0) {
+    func endSample(_ streams: NameTable<FigureTable.Present>, connections: [String: Int], midpointAgeMs: Int64 = 0) {
         let nowMs = self.clock.steadyMs()
-        let minute = Self.minute(of: self.clock.wallMs() - lookBackMs)
+        let minute = Self.minute(of: self.clock.wallMs() - midpointAgeMs)
         self.state.withLock { state in
             for row in state.table.endSample(streams, connections: connections, nowMs: nowMs) {
                 let key = FigureKey(atMs: minute, subject: row.subject)

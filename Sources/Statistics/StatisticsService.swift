@@ -30,7 +30,7 @@ package struct StatisticsService: Service {
                 let restMs = Self.intervalMs - self.statistics.nowMs % Self.intervalMs
                 // Cancelled: the server shuts down.
                 do { try await Task.sleep(for: .milliseconds(restMs)) } catch { return }
-                await self.sample(lookBackMs: Self.intervalMs / 2)
+                await self.sample(midpointAgeMs: Self.intervalMs / 2)
                 await self.statistics.write()
             }
         }
@@ -39,7 +39,7 @@ package struct StatisticsService: Service {
     }
 
     /// Collects every loop's transferred bytes.
-    package func sample(lookBackMs: Int64 = 0) async {
+    package func sample(midpointAgeMs: Int64 = 0) async {
         self.statistics.beginSample()
         var streams: NameTable<FigureTable.Present> = [:]
         var connections: [String: Int] = [:]
@@ -58,6 +58,6 @@ package struct StatisticsService: Service {
         for (path, viewers) in self.streams.registry.viewerCounts() where !TalkStreamName.isTalk(path: path) {
             streams[path, default: .init()].viewers = viewers
         }
-        self.statistics.endSample(streams, connections: connections, lookBackMs: lookBackMs)
+        self.statistics.endSample(streams, connections: connections, midpointAgeMs: midpointAgeMs)
     }
 }

@@ -17,12 +17,12 @@ enum ReadingTurns {
         var loops: [ObjectIdentifier: (any EventLoop, LoopTurns)] = [:]
     }
 
-    /// Waits until a turn of the loops brings nothing more; calls `look` before each.
-    static func wait(limit: DispatchTimeInterval = Self.limit, _ look: () -> Waiting) {
+    /// Waits until a turn of the loops brings nothing more; calls `waiting` before each.
+    static func wait(limit: DispatchTimeInterval = Self.limit, _ waiting: () -> Waiting) {
         let deadline = DispatchTime.now() + limit
         var before = -1
         for _ in 0..<self.mostTurns {
-            let found = look()
+            let found = waiting()
             guard found.frames != before, !found.loops.isEmpty else { return }
             before = found.frames
             let read = DispatchGroup()

@@ -85,7 +85,7 @@ import Testing
         func count(_ role: ClassroomRole) -> Int { members.count { $0.role == role.rawValue } }
         #expect(members.allSatisfy { ClassroomRole(rawValue: $0.role) != nil })
         #expect(count(.assistant) <= 1 && count(.teacher) <= 1)
-        #expect(room.seated <= limits.seats && members.count <= limits.members && room.boards.count <= limits.boards)
+        #expect(room.activeMembers <= limits.activeMembers && members.count <= limits.members && room.boards.count <= limits.boards)
         #expect(Set(members.map(\.id)) == Set(room.devices.keys), "everybody has devices, nobody else")
         #expect(Set(room.boards.map(\.id)).count == room.boards.count)
         #expect(room.boards.allSatisfy { (0...1_000).contains($0.page) })

@@ -159,7 +159,7 @@ import Testing
             let joined = lab.act(.join(id: "n\(number)", name: "N", isAudience: false, disableCamera: false))
             #expect(joined.first == "joined n\(number) student")
         }
-        #expect(lab.room.seated == 16)
+        #expect(lab.room.activeMembers == 16)
         self.expect(
             "31", lab,
             [
@@ -178,7 +178,7 @@ import Testing
     /// The audience cannot take the seats.
     @Test func fullOfAudience() {
         var limits = ClassroomLimits()
-        limits.seats = 2
+        limits.activeMembers = 2
         limits.members = 4
         var lab = ClassroomLab(limits: limits)
         for id in ["v1", "v2"] { #expect(lab.act(.join(id: id, name: "V", isAudience: true, disableCamera: false)) != ["31"]) }

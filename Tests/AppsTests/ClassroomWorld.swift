@@ -6,7 +6,7 @@
 struct ClassroomWorld {
     static let limits: ClassroomLimits = {
         var limits = ClassroomLimits()
-        limits.seats = 4
+        limits.activeMembers = 4
         limits.members = 7
         limits.boards = 3
         limits.lifetimeMs = 8 * 60_000

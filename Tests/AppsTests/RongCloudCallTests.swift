@@ -3,7 +3,7 @@ import Testing
 @testable import Apps
 @testable import Support
 
-/// Calls of RongCloud's API, with signatures computed by Python's hashlib, and its webhook.
+/// Calls of RongCloud's API, with signatures computed by Python's hashlib, and its callback.
 @Suite struct RongCloudCallTests {
     @Test func headers() {
         let headers = RongCloudCall.headers(appKey: "key1", secret: "topsecret", nonce: "14314", atSeconds: 1_795_238_581)
@@ -59,17 +59,17 @@ import Testing
     private static let body = #"[{"userId":"u1","status":"0","os":"iOS","time":1},{"userId":"u2","status":"1"},{"userId":"u3","status":2}]"#
     private static let nowMs: Int64 = 1_795_238_581_000
 
-    private func webhook(
+    private func callback(
         nonce: String = "n0nce", timestamp: String = "1795238581000", signature: String = "604d310aff1a4e0ccde5067649a9948c28d11a97",
         body: String = Self.body
-    ) throws(GatheringRefusal) -> RongCloudWebhook {
-        try RongCloudWebhook(query: [("nonce", nonce), ("timestamp", timestamp), ("signature", signature)], body: body)
+    ) throws(GatheringRefusal) -> RongCloudCallback {
+        try RongCloudCallback(query: [("nonce", nonce), ("timestamp", timestamp), ("signature", signature)], body: body)
     }
 
     @Test func onlineStatus() throws {
-        let webhook = try self.webhook()
-        #expect(webhook.changes.map(\.userID) == ["u1", "u2", "u3"] && webhook.changes.map(\.isOnline) == [true, false, false])
-        #expect(try self.webhook(body: "[]").changes.isEmpty)
+        let callback = try self.callback()
+        #expect(callback.changes.map(\.userID) == ["u1", "u2", "u3"] && callback.changes.map(\.isOnline) == [true, false, false])
+        #expect(try self.callback(body: "[]").changes.isEmpty)
         let call = try ClassroomCall.read(method: "POST", path: "/room/members/online-status", query: [], body: "[]")
         guard case .onlineStatus(let unsigned)? = call?.action else { return #expect(Bool(false), "\(String(describing: call))") }
         #expect(!unsigned.isSigned(secret: "topsecret", nowMs: Self.nowMs))
@@ -79,9 +79,9 @@ import Testing
             ("[" + Array(repeating: #"{"userId":"u","status":"0"}"#, count: 1_001).joined(separator: ",") + "]", "1"),
         ]
         for (body, code) in wrong {
-            #expect(throws: GatheringRefusal.self) { try self.webhook(body: body) }
+            #expect(throws: GatheringRefusal.self) { try self.callback(body: body) }
             do throws(GatheringRefusal) {
-                _ = try self.webhook(body: body)
+                _ = try self.callback(body: body)
             } catch {
                 #expect(error.code == code, "\(body.prefix(80))")
             }
@@ -89,23 +89,24 @@ import Testing
     }
 
     @Test func signatures() throws {
-        func isSigned(_ webhook: RongCloudWebhook, secret: String = "topsecret", nowMs: Int64 = Self.nowMs) -> Bool {
-            webhook.isSigned(secret: secret, nowMs: nowMs)
+        func isSigned(_ callback: RongCloudCallback, secret: String = "topsecret", nowMs: Int64 = Self.nowMs) -> Bool {
+            callback.isSigned(secret: secret, nowMs: nowMs)
         }
-        let webhook = try self.webhook()
-        #expect(isSigned(webhook))
-        #expect(isSigned(try self.webhook(signature: "604D310AFF1A4E0CCDE5067649A9948C28D11A97")))
-        #expect(isSigned(try self.webhook(timestamp: "1795238581", signature: "cae49e89d8d8b438142145bffe2a3fc432684aaa")), "seconds")
-        #expect(!isSigned(webhook, secret: "topsecreT"))
-        #expect(!isSigned(try self.webhook(nonce: "n1nce")))
-        #expect(!isSigned(try self.webhook(timestamp: "1795238581001")))
+        let callback = try self.callback()
+        #expect(isSigned(callback))
+        #expect(isSigned(try self.callback(signature: "604D310AFF1A4E0CCDE5067649A9948C28D11A97")))
+        #expect(isSigned(try self.callback(timestamp: "1795238581", signature: "cae49e89d8d8b438142145bffe2a3fc432684aaa")), "seconds")
+        #expect(!isSigned(callback, secret: "topsecreT"))
+        #expect(!isSigned(try self.callback(nonce: "n1nce")))
+        #expect(!isSigned(try self.callback(timestamp: "1795238581001")))
         for signature in ["", "604d", "604d310aff1a4e0ccde5067649a9948c28d11a98"] {
-            #expect(!isSigned(try self.webhook(signature: signature)))
+            #expect(!isSigned(try self.callback(signature: signature)))
         }
         // Old ones could be sent again.
-        #expect(isSigned(webhook, nowMs: Self.nowMs + 300_000) && isSigned(webhook, nowMs: Self.nowMs - 300_000))
-        #expect(!isSigned(webhook, nowMs: Self.nowMs + 300_001) && !isSigned(webhook, nowMs: Self.nowMs - 300_001))
-        #expect(!isSigned(try self.webhook(timestamp: "abc", signature: "19194136b55e976214d9fbf7563bdbbda90ebbcb")), "signed, but no time")
-        #expect(!isSigned(try RongCloudWebhook(query: [("signature", "12201fe5e202883bd45fc97e87366ea05183e0e4")], body: "[]")))
+        #expect(isSigned(callback, nowMs: Self.nowMs + 300_000) && isSigned(callback, nowMs: Self.nowMs - 300_000))
+        #expect(!isSigned(callback, nowMs: Self.nowMs + 300_001) && !isSigned(callback, nowMs: Self.nowMs - 300_001))
+        let timeless = try self.callback(timestamp: "abc", signature: "19194136b55e976214d9fbf7563bdbbda90ebbcb")
+        #expect(!isSigned(timeless), "signed, but no time")
+        #expect(!isSigned(try RongCloudCallback(query: [("signature", "12201fe5e202883bd45fc97e87366ea05183e0e4")], body: "[]")))
     }
 }

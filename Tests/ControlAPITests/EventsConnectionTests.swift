@@ -64,7 +64,7 @@ import Testing
                 EventsStart(frames: [WebSocketWriter.text("hello")], position: 0, room: nil, tokenID: token.id),
                 place: try hub.acquirePlace().orThrow(), hub: hub, sweepers: LoopSweepers(channel.testingEventLoop),
                 tokens: TokenWatch(rooms), clock: RoomClock(), events: StoredEvents(rooms: rooms, room: nil),
-                counters: Counters())
+                counters: ServerCounters())
             return NIOLoopBound(connection, eventLoop: channel.testingEventLoop)
         }
         try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1))

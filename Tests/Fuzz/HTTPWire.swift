@@ -86,12 +86,12 @@ struct FuzzHTTPServer {
     init() {
         let log = Logger(label: "fuzz") { _ in SwiftLogNoOpLogHandler() }
         let clients = ClientAddresses(trusted: Self.proxies, log: log)
-        let counters = Counters()
+        let counters = ServerCounters()
         let sweepers = LoopSweepers(self.loop)
         var access = ServerConfig.Access()
         access.trustedProxies = Self.proxies
         self.shared = HTTPServerChannel.Shared(
-            limits: Self.limits, takeovers: [], sweepers: sweepers, access: access, clients: clients,
+            limits: Self.limits, handoffs: [], sweepers: sweepers, access: access, clients: clients,
             proxies: ProxyEntrance(
                 from: [], deadlineMs: 1_000, clients: clients, counters: counters, flood: LogRateLimiter(), sweepers: sweepers, log: log),
             counters: counters, ledger: self.ledger)

@@ -274,16 +274,16 @@ import Testing
     }
 
     @Test func newsAtMostOnceInTenSeconds() {
-        var notices = VerdictNotices()
-        #expect(notices.due(.good, nowMs: 0) == nil)
-        #expect(notices.due(.degraded, nowMs: 1_000) == nil)
-        #expect(notices.due(.bad, nowMs: 2_000) == nil)
-        #expect(notices.due(.bad, nowMs: 4_000) == .good, "what it was for a moment is no news")
-        #expect(notices.due(.good, nowMs: 5_000) == nil)
-        #expect(notices.due(.good, nowMs: 13_999) == nil)
-        #expect(notices.due(.bad, nowMs: 14_500) == nil, "as told")
-        #expect(notices.due(.good, nowMs: 15_000) == nil)
-        #expect(notices.due(.good, nowMs: 17_000) == .bad)
+        var reports = VerdictReports()
+        #expect(reports.due(.good, nowMs: 0) == nil)
+        #expect(reports.due(.degraded, nowMs: 1_000) == nil)
+        #expect(reports.due(.bad, nowMs: 2_000) == nil)
+        #expect(reports.due(.bad, nowMs: 4_000) == .good, "what it was for a moment is no news")
+        #expect(reports.due(.good, nowMs: 5_000) == nil)
+        #expect(reports.due(.good, nowMs: 13_999) == nil)
+        #expect(reports.due(.bad, nowMs: 14_500) == nil, "as told")
+        #expect(reports.due(.good, nowMs: 15_000) == nil)
+        #expect(reports.due(.good, nowMs: 17_000) == .bad)
     }
 
     @Test func adviceWhileTheUplinkIsTooSlow() {

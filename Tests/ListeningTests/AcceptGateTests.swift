@@ -28,7 +28,7 @@ import Testing
     private struct Listener: Sendable {
         let channel: any Channel
         let behind: Behind
-        let counters: Counters
+        let counters: ServerCounters
         let gate: AcceptGate
         var port: Int { self.channel.localAddress?.port ?? 0 }
         var turnedAway: UInt64 { self.counters.current.connectionsTurnedAway }
@@ -36,7 +36,7 @@ import Testing
         static func with(limit: Int, reserve: AcceptReserve? = nil, reads: Bool = true, _ body: (Listener) async throws -> Void)
             async throws
         {
-            let (behind, counters) = (Behind(), Counters())
+            let (behind, counters) = (Behind(), ServerCounters())
             let log = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
             let gate = AcceptGate(limit: limit, reserve: reserve, counters: counters, log: log)
             let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)

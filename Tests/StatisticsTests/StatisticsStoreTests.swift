@@ -74,7 +74,7 @@ import Testing
             arrival.arrivalJitterMs = Double(arrival.seconds * 4)
             arrival.longestKeyframeIntervalMs = minute == 3 ? 8_000 : 2_000
             test.statistics.beginSample()
-            test.statistics.endSample(["live/a": .init(bytesIn: UInt64(minute), arrival: arrival)], connections: [:], lookBackMs: 30_000)
+            test.statistics.endSample(["live/a": .init(bytesIn: UInt64(minute), arrival: arrival)], connections: [:], midpointAgeMs: 30_000)
             await test.statistics.write()
         }
         func check(_ what: Comment) async throws {

@@ -23,7 +23,7 @@ package struct ChannelEndpoint: AppEndpoint {
 
     package func route(_ head: HTTPRequestHead) -> String { "/channel" }
 
-    package func session(_ request: HTTPTakeoverRequest) throws(APIError) -> @Sendable () -> any AppSession {
+    package func session(_ request: HTTPHandoffRequest) throws(APIError) -> @Sendable () -> any AppSession {
         try self.checkOrigin(request)
         let query = QueryParameters(String(request.head.query ?? ""))
         guard let token = try self.services.credential(query) else {

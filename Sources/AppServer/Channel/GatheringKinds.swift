@@ -31,7 +31,7 @@ package struct GatheringKinds: Sendable {
         machine.settlingMs = config.machineSettlingMs
         self.machine = machine
         var classroom = ClassroomLimits()
-        classroom.members = max(config.members, classroom.seats)
+        classroom.members = max(config.members, classroom.activeMembers)
         classroom.ticketMs = config.classroomTicketMs
         classroom.lifetimeMs = config.classroomLifetimeMs
         classroom.offlineMs = config.classroomOfflineMs

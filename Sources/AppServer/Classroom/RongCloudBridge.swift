@@ -117,11 +117,11 @@ final class RongCloudBridge: Sendable {
 
     // MARK: - Presence
 
-    /// Logs a webhook without a valid signature.
-    func noteWebhook(from address: String?) {
-        guard let held = self.floods.pass("webhook", nowMs: LoopSweeper.nowMs) else { return }
+    /// Logs a callback without a valid signature.
+    func noteCallback(from address: String?) {
+        guard let held = self.floods.pass("callback", nowMs: LoopSweeper.nowMs) else { return }
         let metadata: Logger.Metadata = ["remote": "\(address ?? "unknown")"]
-        self.log.write("A webhook without RongCloud's signature was refused", metadata, at: .warning, heldBack: held)
+        self.log.write("A callback without RongCloud's signature was refused", metadata, at: .warning, heldBack: held)
     }
 
     /// The class of a member.

@@ -4,7 +4,7 @@ import HTTPTypes
 import Hummingbird
 import Support
 
-/// Members connected by RongCloud: present from their join until its webhook reports them offline.
+/// Members connected by RongCloud: present from their join until its callback reports them offline.
 extension GatheringRunner.Command {
     /// Has no effect if the member is already connected, perhaps by a socket of this server.
     static func connecting(_ user: String, _ connection: ConnectionID) -> Self {
@@ -34,7 +34,7 @@ extension GatheringRunner.Command {
     }
 }
 
-/// `POST /classroom/api/v1/room/members/online-status`: RongCloud's webhook (``RongCloudWebhook``). Its signature replaces all other access rules;
+/// `POST /classroom/api/v1/room/members/online-status`: RongCloud's callback (``RongCloudCallback``). Its signature replaces all other access rules;
 /// without a valid one the status is 403. Any thread.
 struct RongCloudCallbackRoute: Sendable {
     let services: AppServices
@@ -44,18 +44,18 @@ struct RongCloudCallbackRoute: Sendable {
 
     func respond(to request: Request, _ query: [(name: String, value: String)], _ context: APIContext) async -> Response {
         guard let bridge = self.services.rongCloud,
-            RongCloudWebhook.Signature(query).isGood(secret: bridge.secret, nowMs: WallClock.ms)
+            RongCloudCallback.Signature(query).isGood(secret: bridge.secret, nowMs: WallClock.ms)
         else {
             // Anybody can send these: one line in ten seconds, and none if RongCloud is not configured.
-            if let bridge = self.services.rongCloud { bridge.noteWebhook(from: self.call.client(request, context)?.ipAddress) }
+            if let bridge = self.services.rongCloud { bridge.noteCallback(from: self.call.client(request, context)?.ipAddress) }
             return DialectCall.answer(
                 ClassroomAnswer.refusal(ClassroomCode.authorization.refusal("The signature is wrong or old.")), [:], to: request,
                 status: .forbidden)
         }
         let value: JSONValue
         do {
-            let webhook = try RongCloudWebhook(query: query, body: try await self.call.body(request, context))
-            for change in webhook.changes { self.apply(change, bridge) }
+            let callback = try RongCloudCallback(query: query, body: try await self.call.body(request, context))
+            for change in callback.changes { self.apply(change, bridge) }
             value = ClassroomAnswer.result()
         } catch {
             value = ClassroomAnswer.refusal(ClassroomAPI.refusal(error))
@@ -64,7 +64,7 @@ struct RongCloudCallbackRoute: Sendable {
     }
 
     /// Ignores users of other apps of the same account.
-    private func apply(_ change: RongCloudWebhook.Change, _ bridge: RongCloudBridge) {
+    private func apply(_ change: RongCloudCallback.Change, _ bridge: RongCloudBridge) {
         guard let id = bridge.classID(of: change.userID), let runner = self.services.gatherings.find(id) else { return }
         runner.submit(change.isOnline ? .connecting(change.userID, bridge.connection()) : .disconnecting(change.userID))
     }

@@ -41,7 +41,7 @@ package struct MeshEndpoint: AppEndpoint {
 
     package func route(_ head: HTTPRequestHead) -> String { "/mesh" }
 
-    package func session(_ request: HTTPTakeoverRequest) throws(APIError) -> @Sendable () -> any AppSession {
+    package func session(_ request: HTTPHandoffRequest) throws(APIError) -> @Sendable () -> any AppSession {
         let query = QueryParameters(String(request.head.query ?? ""))
         let names = query.all("names")
         guard names.count <= 1, names.allSatisfy({ ["single", "double"].contains($0) }) else {
@@ -54,7 +54,7 @@ package struct MeshEndpoint: AppEndpoint {
     }
 
     /// Nil for an address that needs no token.
-    private func token(_ query: QueryParameters, _ request: HTTPTakeoverRequest) throws(APIError) -> ChannelToken? {
+    private func token(_ query: QueryParameters, _ request: HTTPHandoffRequest) throws(APIError) -> ChannelToken? {
         let page = PageRequest(request)
         if let token = try self.services.credential(query) {
             try self.checkOrigin(request)

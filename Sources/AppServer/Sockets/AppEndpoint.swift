@@ -8,24 +8,24 @@ import Playback
 import Streaming
 
 /// A path for an app's WebSockets. A refused request gets an ordinary HTTP answer and a log line.
-package protocol AppEndpoint: HTTPTakeover {
+package protocol AppEndpoint: HTTPHandoff {
     var services: AppServices { get }
     /// The subject of that line: "A channel connection".
     static var what: String { get }
     /// Checks the request and returns the session's constructor, which runs on the connection's loop. The handshake has been checked.
-    func session(_ request: HTTPTakeoverRequest) throws(APIError) -> @Sendable () -> any AppSession
+    func session(_ request: HTTPHandoffRequest) throws(APIError) -> @Sendable () -> any AppSession
 }
 
 extension AppEndpoint {
     /// Throws for pages of origins that may not use this server with a credential.
-    func checkOrigin(_ request: HTTPTakeoverRequest) throws(APIError) {
+    func checkOrigin(_ request: HTTPHandoffRequest) throws(APIError) {
         guard !self.services.pages.letsSocket(PageRequest(request)) else { return }
         throw APIError(
             .forbidden, .forbidden,
             "Pages of this origin may not connect here; the server's setting http.allowOrigin names the one that may.")
     }
 
-    package func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
+    package func decide(_ request: HTTPHandoffRequest) async -> HTTPHandoffDecision {
         do throws(APIError) {
             if let refusal = WebSocketHandshake.refusal(of: request.head) { throw refusal }
             let (session, services) = (try self.session(request), self.services)

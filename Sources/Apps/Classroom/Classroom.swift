@@ -39,9 +39,9 @@ package struct Classroom: GatheringDialect, Equatable {
     func member(as role: ClassroomRole) -> Gathering.Member? { self.gathering.members.first { $0.role == role.rawValue } }
 
     /// Members that are not audience.
-    var seated: Int { self.gathering.members.count { $0.role != ClassroomRole.audience.rawValue } }
+    var activeMembers: Int { self.gathering.members.count { $0.role != ClassroomRole.audience.rawValue } }
 
-    var isFull: Bool { self.seated >= self.limits.seats }
+    var isFull: Bool { self.activeMembers >= self.limits.activeMembers }
 
     package func board(_ id: String) -> Board? { self.boards.first { $0.id == id } }
 

@@ -2,7 +2,7 @@ import Support
 
 /// A call of the class's REST API, as its clients make it: `POST /room/kick {"roomId":"math","userId":"u1"}`. A value.
 ///
-/// Paths are relative to the API's base. All calls except `/room/join` and the webhook carry a member's token.
+/// Paths are relative to the API's base. All calls except `/room/join` and the callback carry a member's token.
 package struct ClassroomCall: Sendable, Equatable {
     /// The class; nil for calls that name none.
     package let roomID: String?
@@ -34,8 +34,8 @@ package struct ClassroomCall: Sendable, Equatable {
         case boards
         /// Renews the caller's token. `userID`: the id in the body.
         case refreshToken(userID: String?)
-        /// RongCloud's webhook. Its signature must be checked.
-        case onlineStatus(RongCloudWebhook)
+        /// RongCloud's callback. Its signature must be checked.
+        case onlineStatus(RongCloudCallback)
     }
 
     /// The input for this call. `newID`: the id of a new ticket. Nil for queries, and for joining and creating a whiteboard, which need more data.
@@ -88,7 +88,7 @@ package struct ClassroomCall: Sendable, Equatable {
         "GET /room/members": { (query, _) throws(GatheringRefusal) in ClassroomCall(roomID: try room(query), action: .members) },
         "GET /room/whiteboard/list": { (query, _) throws(GatheringRefusal) in ClassroomCall(roomID: try room(query), action: .boards) },
         "POST /room/members/online-status": { (query, body) throws(GatheringRefusal) in
-            ClassroomCall(roomID: nil, action: .onlineStatus(try RongCloudWebhook(query: query, body: body)))
+            ClassroomCall(roomID: nil, action: .onlineStatus(try RongCloudCallback(query: query, body: body)))
         },
         "POST /user/refresh-token": { (_, body) throws(GatheringRefusal) in
             ClassroomCall(roomID: nil, action: .refreshToken(userID: try ClassroomFields(body).word("userId")))

@@ -3,8 +3,8 @@ import Support
 /// The bounds of a class. A value.
 package struct ClassroomLimits: Sendable, Equatable {
     /// Members that are not audience.
-    package var seats = 16
-    /// All members. The audience may take only those that ``seats`` leaves.
+    package var activeMembers = 16
+    /// All members. The audience may take only those that ``activeMembers`` leaves.
     package var members = 1_000
     package var ticketMs: Int64 = 30_000
     /// How long a class lasts, from its creation.

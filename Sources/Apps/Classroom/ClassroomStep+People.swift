@@ -26,13 +26,13 @@ extension ClassroomStep {
     private func newRole(_ isAudience: Bool) throws(GatheringRefusal) -> ClassroomRole {
         let (room, people) = (self.room, self.room.gathering.members.count)
         if isAudience {
-            let most = room.limits.members - room.limits.seats
-            guard people - room.seated < most else { throw .full(limit: most) }
+            let most = room.limits.members - room.limits.activeMembers
+            guard people - room.activeMembers < most else { throw .full(limit: most) }
             return .audience
         }
         guard !room.isFull else { throw ClassroomCode.full.refusal() }
         guard room.member(as: .assistant) != nil else { return .assistant }
-        return room.seated == 1 ? .teacher : .student
+        return room.activeMembers == 1 ? .teacher : .student
     }
 
     /// Gives a member that joins again the whole time to connect once more.

@@ -85,8 +85,8 @@ package struct RongCloudCall: Sendable, Equatable {
     }
 }
 
-/// RongCloud's webhook about users who go online or offline: a JSON body, signed by its query. A value.
-package struct RongCloudWebhook: Sendable, Equatable {
+/// RongCloud's callback about users who go online or offline: a JSON body, signed by its query. A value.
+package struct RongCloudCallback: Sendable, Equatable {
     package struct Change: Sendable, Equatable {
         package let userID: String
         /// False after going offline and after logging out.
@@ -122,7 +122,7 @@ package struct RongCloudWebhook: Sendable, Equatable {
         self.signature.isGood(secret: secret, nowMs: nowMs, skewSeconds: skewSeconds)
     }
 
-    /// The signature in a webhook's query, which can be checked before the body is read. A value.
+    /// The signature in a callback's query, which can be checked before the body is read. A value.
     package struct Signature: Sendable, Equatable {
         private let nonce: String
         private let timestamp: String
@@ -134,7 +134,7 @@ package struct RongCloudWebhook: Sendable, Equatable {
             (self.nonce, self.timestamp, self.signature) = (parameter("nonce"), parameter("timestamp"), parameter("signature"))
         }
 
-        /// As ``RongCloudWebhook/isSigned(secret:nowMs:skewSeconds:)``.
+        /// As ``RongCloudCallback/isSigned(secret:nowMs:skewSeconds:)``.
         package func isGood(secret: String, nowMs: Int64, skewSeconds: Int64 = 300) -> Bool {
             let expected = RongCloudCall.signature(secret: secret, nonce: self.nonce, timestamp: self.timestamp)
             guard SecretText.isEqual(Array(expected.utf8), Array(self.signature.lowercased().utf8)) else { return false }

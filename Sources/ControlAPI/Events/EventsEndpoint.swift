@@ -19,7 +19,7 @@ package import Support
 ///
 /// The credential is the ticket, or the token in an Authorization header, never a cookie. So pages of any origin may connect, and a page without a
 /// ticket learns nothing.
-package struct EventsEndpoint: HTTPTakeover {
+package struct EventsEndpoint: HTTPHandoff {
     private let services: APIServices
     private let hello: EventsHello
     private let tokens: TokenWatch
@@ -40,7 +40,7 @@ package struct EventsEndpoint: HTTPTakeover {
 
     func route(_ head: HTTPRequestHead) -> String { "/events" }
 
-    func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
+    func decide(_ request: HTTPHandoffRequest) async -> HTTPHandoffDecision {
         do {
             return try await self.open(request)
         } catch let error as APIError {
@@ -56,7 +56,7 @@ package struct EventsEndpoint: HTTPTakeover {
     }
 
     /// Logs refused tokens, tickets and addresses, as the API does.
-    private func note(_ error: APIError, _ request: HTTPTakeoverRequest) {
+    private func note(_ error: APIError, _ request: HTTPHandoffRequest) {
         guard [.unauthorized, .forbidden, .rateLimited].contains(error.kind), let held = self.flood.pass(nowMs: LoopSweeper.nowMs) else {
             return
         }
@@ -65,7 +65,7 @@ package struct EventsEndpoint: HTTPTakeover {
         self.services.log.write("An event feed was refused", metadata, at: .warning, heldBack: held)
     }
 
-    private func open(_ request: HTTPTakeoverRequest) async throws -> HTTPTakeoverDecision {
+    private func open(_ request: HTTPHandoffRequest) async throws -> HTTPHandoffDecision {
         try APIService.checkAddress(self.services.clients.client(of: request), self.services.config.access)
         let query = try EventsQuery(request.head.query ?? "")
         // Check this before the ticket is used up.
@@ -83,7 +83,7 @@ package struct EventsEndpoint: HTTPTakeover {
         return .accept(WebSocketHandshake.response(to: request.head)) { self.handlers(start, place) }
     }
 
-    private func holder(_ query: EventsQuery, _ request: HTTPTakeoverRequest) async throws -> EventHolder {
+    private func holder(_ query: EventsQuery, _ request: HTTPHandoffRequest) async throws -> EventHolder {
         guard let ticket = query.ticket else {
             let headers = HTTPFields(request.head.headers, splitCookie: false)
             let token = try await self.authentication.token(headers, from: self.services.clients.client(of: request))

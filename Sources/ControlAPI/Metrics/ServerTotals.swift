@@ -6,7 +6,7 @@ import Talkback
 
 /// Everything that a server counts, at one moment.
 package struct ServerTotals {
-    let counters: Counters.Values
+    let counters: ServerCounters.Values
     /// Log lines that were not written.
     let logLinesDropped: UInt64
     let talk: (mixes: Int, totals: TalkTotals)

@@ -16,12 +16,12 @@ import Synchronization
 /// A call that changes the store has its line in the change's transaction (``AuditedCall``). All other lines are written after the answer.
 package final class Auditor: Sendable {
     private let registry: RoomRegistry
-    private let counters: Counters
+    private let counters: ServerCounters
     private let log: Logger
     private let lines = CountedLines<String>()
     private let pace: Mutex<FailurePace>
 
-    package init(_ registry: RoomRegistry, _ counters: Counters, log: Logger) {
+    package init(_ registry: RoomRegistry, _ counters: ServerCounters, log: Logger) {
         self.registry = registry
         self.counters = counters
         self.log = log

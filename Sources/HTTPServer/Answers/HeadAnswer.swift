@@ -14,7 +14,7 @@ extension Response {
     }
 }
 
-/// A takeover's handler that ends an answer behind its head. Loop-bound.
+/// A handoff's handler that ends an answer behind its head. Loop-bound.
 package final class HeadAnswerEnd: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer

@@ -3,13 +3,13 @@ import NIOCore
 import NIOHTTP1
 import Support
 
-/// Handles an HTTP/1.1 connection below the router: time limits, errors outside requests, and takeovers.
+/// Handles an HTTP/1.1 connection below the router: time limits, errors outside requests, and handoffs.
 ///
 /// Sits between NIO's HTTP codec and Hummingbird's handlers. NIO's own upgrade handler looks only at a connection's first request, which
 /// fails behind proxies that reuse connections, and it cannot answer a refused request.
 ///
 /// ```
-/// http --a takeover's request--> claimed --earlier answers written--> deciding --accept--> switching --HTTP's handlers gone--> takenOver
+/// http --a handoff's request--> claimed --earlier answers written--> deciding --accept--> switching --HTTP's handlers gone--> handedOff
 ///                                                                     deciding --refuse--> closing
 /// ```
 /// Loop-bound.
@@ -22,17 +22,17 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     private enum Mode {
         case http
         /// Waits for the request's end, and for the answers to earlier requests.
-        case claimed(any HTTPTakeover, HTTPRequestHead, isComplete: Bool)
+        case claimed(any HTTPHandoff, HTTPRequestHead, isComplete: Bool)
         case deciding
         case switching
-        /// A takeover owns the connection; the handlers behind this one are cut off from it.
-        case takenOver
+        /// A handoff owns the connection; the handlers behind this one are cut off from it.
+        case handedOff
         /// The last answer was written. Waits for the peer to close, because a reset could destroy the answer.
         case closing(untilMs: Int64)
     }
 
     private let sweeper: LoopSweeper
-    private let takeovers: [any HTTPTakeover]
+    private let handoffs: [any HTTPHandoff]
     private let place: HTTPPlace
     private let isSecure: Bool
     /// NIO's codec, which leaves the pipeline when the connection is taken.
@@ -54,7 +54,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     /// Answer to a request refused by its head, sent after all earlier answers.
     private var refusal: APIError?
     private var forwarded: HTTPForwarded?
-    /// What the requests in progress make the server hold. Nil between requests, and once a takeover has the connection.
+    /// What the requests in progress make the server hold. Nil between requests, and once a handoff has the connection.
     private var holding: HTTPHolding?
     private var isOverdue = false
     /// Tells the newest request, if that waits for something, that the peer has gone.
@@ -68,11 +68,11 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     /// `openedMs`: when the connection began. A connection without a place gets the refusal as its answer, except for a health check.
     init(
-        sweeper: LoopSweeper, limits: HTTPLimits, takeovers: [any HTTPTakeover], codec: [any RemovableChannelHandler],
+        sweeper: LoopSweeper, limits: HTTPLimits, handoffs: [any HTTPHandoff], codec: [any RemovableChannelHandler],
         openedMs: Int64, place: HTTPPlace, isSecure: Bool
     ) {
         self.sweeper = sweeper
-        self.takeovers = takeovers
+        self.handoffs = handoffs
         self.codec = codec
         self.place = place
         self.isSecure = isSecure
@@ -108,7 +108,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
             if !self.state.hasBegun { self.hit(.httpHead) }
         case .closing(let untilMs):
             guard nowMs >= untilMs else { return }
-        case .takenOver: return
+        case .handedOff: return
         }
         self.context?.close(promise: nil)
     }
@@ -137,13 +137,13 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
                 self.state.requestEnded()
                 context.fireChannelRead(data)
             }
-        case .claimed(let takeover, let head, isComplete: false):
-            // Takeovers ignore the body.
+        case .claimed(let handoff, let head, isComplete: false):
+            // Handoffs ignore the body.
             guard case .end = self.unwrapInboundIn(data) else { return }
             self.state.requestEnded()
-            self.mode = .claimed(takeover, head, isComplete: true)
+            self.mode = .claimed(handoff, head, isComplete: true)
             self.decideIfDue(context)
-        case .claimed, .deciding, .switching, .takenOver, .closing:
+        case .claimed, .deciding, .switching, .handedOff, .closing:
             // Drop without unwrapping: a codec that is being removed may pass on raw bytes. RFC 6455 §4.1: a client sends nothing before it
             // has our answer.
             break
@@ -168,8 +168,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         }
         self.closesAfterAnswer = self.place.refusal != nil
         self.state.headArrived(nowMs: LoopSweeper.nowMs)
-        if let takeover = self.takeovers.first(where: { $0.door(head) != nil }) {
-            self.mode = .claimed(takeover, head, isComplete: false)
+        if let handoff = self.handoffs.first(where: { $0.door(head) != nil }) {
+            self.mode = .claimed(handoff, head, isComplete: false)
             return
         }
         var head = head
@@ -195,7 +195,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     func channelReadComplete(context: ChannelHandlerContext) {
         switch self.mode {
-        case .takenOver, .closing:
+        case .handedOff, .closing:
             // Automatic reads start at the pipeline's end, which has finished or applies back-pressure, so none would reach the socket.
             context.read()
         default:
@@ -205,7 +205,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch (event, self.mode) {
-        case (is ChannelShouldQuiesceEvent, .takenOver):
+        case (is ChannelShouldQuiesceEvent, .handedOff):
             break
         case (is ChannelShouldQuiesceEvent, .closing), (is ChannelShouldQuiesceEvent, .switching):
             context.close(promise: nil)
@@ -214,7 +214,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         case (ChannelEvent.inputClosed as ChannelEvent, .http):
             self.watch.end()?()
             context.fireUserInboundEventTriggered(event)
-        case (ChannelEvent.inputClosed as ChannelEvent, .takenOver):
+        case (ChannelEvent.inputClosed as ChannelEvent, .handedOff):
             break
         case (ChannelEvent.inputClosed as ChannelEvent, _):
             context.close(promise: nil)
@@ -236,7 +236,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
                 isTooLarge
                     ? APIError(.requestHeaderFieldsTooLarge, .tooLarge, "The request's head is too large.")
                     : APIError(.badRequest, .invalid, "This is not an HTTP/1.1 request."), context)
-        case .claimed, .deciding, .switching, .takenOver, .closing:
+        case .claimed, .deciding, .switching, .handedOff, .closing:
             context.close(promise: nil)
         }
     }
@@ -267,7 +267,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
                 context.write(data, promise: promise)
                 self.answerEnded(context)
             }
-        case .deciding, .switching, .takenOver, .closing:
+        case .deciding, .switching, .handedOff, .closing:
             promise?.fail(ChannelError.ioOnClosedChannel)
         }
     }
@@ -326,23 +326,23 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     }
 
     func flush(context: ChannelHandlerContext) {
-        if case .takenOver = self.mode { return }
+        if case .handedOff = self.mode { return }
         context.flush()
     }
 
     func read(context: ChannelHandlerContext) {
         switch self.mode {
-        case .claimed(_, _, isComplete: true), .deciding, .switching, .takenOver, .closing: break
+        case .claimed(_, _, isComplete: true), .deciding, .switching, .handedOff, .closing: break
         case .http, .claimed: context.read()
         }
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         switch (self.mode, mode) {
-        case (.switching, .input), (.takenOver, .input):
+        case (.switching, .input), (.handedOff, .input):
             // Hummingbird closes the input when the server is cancelled.
             context.close(mode: .all, promise: promise)
-        case (.switching, _), (.takenOver, _):
+        case (.switching, _), (.handedOff, _):
             // Hummingbird is done, but no longer owns the connection.
             if let promise { context.channel.closeFuture.cascade(to: promise) }
         case (.closing, .output):
@@ -383,18 +383,18 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     // MARK: - Taking over
 
     private func decideIfDue(_ context: ChannelHandlerContext) {
-        guard case .claimed(let takeover, let head, isComplete: true) = self.mode, self.state.inProgress == 1 else { return }
+        guard case .claimed(let handoff, let head, isComplete: true) = self.mode, self.state.inProgress == 1 else { return }
         self.mode = .deciding
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         let account = (self.holding ?? self.place.holding(for: self.forwarded)).account
-        let request = HTTPTakeoverRequest(head: head, channel: context.channel, isSecure: self.isSecure, account: account)
+        let request = HTTPHandoffRequest(head: head, channel: context.channel, isSecure: self.isSecure, account: account)
         Task {
-            let decision = await takeover.decide(request)
+            let decision = await handoff.decide(request)
             bound.eventLoop.execute { bound.value.decided(decision, toHead: head.method == .HEAD) }
         }
     }
 
-    private func decided(_ decision: HTTPTakeoverDecision, toHead isHead: Bool) {
+    private func decided(_ decision: HTTPHandoffDecision, toHead isHead: Bool) {
         // The peer or the deadline may have closed the connection meanwhile.
         guard case .deciding = self.mode, let context = self.context, context.channel.isActive else { return }
         switch decision {
@@ -414,7 +414,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     private func switched(_ head: HTTPResponseHead, _ handlers: @Sendable () -> [any ChannelHandler]) {
         guard case .switching = self.mode, let context = self.context, context.channel.isActive else { return }
-        self.mode = .takenOver
+        self.mode = .handedOff
         self.holding = nil
         context.writeAndFlush(NIOAny(head.serialized), promise: nil)
         do {

@@ -25,11 +25,11 @@ final class HTTPPlaces: Sendable {
     private let state: Mutex<State>
     private let clients: ClientAddresses
     private let proxies: ProxyEntrance
-    private let counters: Counters
+    private let counters: ServerCounters
     private let holdings: HTTPHoldings
 
     init(
-        limits: HTTPLimits, access: ServerConfig.Access, clients: ClientAddresses, proxies: ProxyEntrance, counters: Counters,
+        limits: HTTPLimits, access: ServerConfig.Access, clients: ClientAddresses, proxies: ProxyEntrance, counters: ServerCounters,
         holdings: HTTPHoldings
     ) {
         self.holdings = holdings

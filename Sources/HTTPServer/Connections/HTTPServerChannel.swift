@@ -9,7 +9,7 @@ import NIOHTTPTypesHTTP1
 package import ServerConfiguration
 package import Support
 
-/// Serves the router and the takeovers on one port. Hummingbird's handlers sit behind ``HTTPConnectionHandler``.
+/// Serves the router and the handoffs on one port. Hummingbird's handlers sit behind ``HTTPConnectionHandler``.
 package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
     package typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 
@@ -19,18 +19,18 @@ package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
     /// State shared by all of the server's connections. Any thread.
     package final class Shared: Sendable {
         private let bounds: Live<HTTPLimits>
-        package let takeovers: [any HTTPTakeover]
+        package let handoffs: [any HTTPHandoff]
         package let sweepers: LoopSweepers
         private let places: HTTPPlaces
         /// What all clients make the server hold.
         package let holdings: HTTPHoldings
 
         package init(
-            limits: HTTPLimits, takeovers: [any HTTPTakeover], sweepers: LoopSweepers, access: ServerConfig.Access,
-            clients: ClientAddresses, proxies: ProxyEntrance, counters: Counters, ledger: MemoryLedger
+            limits: HTTPLimits, handoffs: [any HTTPHandoff], sweepers: LoopSweepers, access: ServerConfig.Access,
+            clients: ClientAddresses, proxies: ProxyEntrance, counters: ServerCounters, ledger: MemoryLedger
         ) {
             self.bounds = Live(limits)
-            self.takeovers = takeovers
+            self.handoffs = handoffs
             self.sweepers = sweepers
             self.holdings = HTTPHoldings(ledger)
             self.places = HTTPPlaces(
@@ -76,7 +76,7 @@ package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
                 maximumBufferSize: limits.headBytes + (64 << 10))
             let types = HTTP1ToHTTPServerCodec(secure: isSecure)
             let connection = HTTPConnectionHandler(
-                sweeper: self.sweepers.of(channel.eventLoop), limits: limits, takeovers: self.takeovers,
+                sweeper: self.sweepers.of(channel.eventLoop), limits: limits, handoffs: self.handoffs,
                 codec: [types, encoder, decoder], openedMs: openedMs, place: place, isSecure: isSecure)
             try channel.pipeline.syncOperations.addHandlers([encoder, decoder, connection, types])
         }

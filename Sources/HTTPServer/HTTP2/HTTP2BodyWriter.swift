@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHTTPTypes
 
-/// Turns the HTTP/1.1 body bytes of a takeover's handler into HTTP/2 DATA. The last chunk of a chunked body ends the stream; a handler that
+/// Turns the HTTP/1.1 body bytes of a handoff's handler into HTTP/2 DATA. The last chunk of a chunked body ends the stream; a handler that
 /// sends no chunks ends it by closing its output. Loop-bound.
 final class HTTP2BodyWriter: ChannelDuplexHandler {
     typealias InboundIn = Never

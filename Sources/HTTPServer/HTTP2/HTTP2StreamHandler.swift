@@ -10,7 +10,7 @@ import Support
 /// Handles one request on its HTTP/2 stream, below the router. The counterpart of ``HTTPConnectionHandler`` for HTTP/1.1.
 ///
 /// ```
-/// http --a takeover's request--> claimed --its end--> deciding --accept--> takenOver
+/// http --a handoff's request--> claimed --its end--> deciding --accept--> handedOff
 ///                                                     deciding --refuse--> answered
 /// ```
 /// Loop-bound.
@@ -23,17 +23,17 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
     private enum Mode {
         case http
         /// Waits for the request's end.
-        case claimed(any HTTPTakeover, HTTPRequestHead)
+        case claimed(any HTTPHandoff, HTTPRequestHead)
         case deciding
-        /// The takeover's handlers write the body.
-        case takenOver
+        /// The handoff's handlers write the body.
+        case handedOff
         /// This handler wrote the whole answer; further input is dropped.
         case answered
     }
 
     private let sweeper: LoopSweeper
     private let limits: HTTPLimits
-    private let takeovers: [any HTTPTakeover]
+    private let handoffs: [any HTTPHandoff]
     private let place: HTTPPlace
     private var mode = Mode.http
     private var context: ChannelHandlerContext?
@@ -51,11 +51,11 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
     private var holding: HTTPHolding
 
     /// `place`: the connection's place.
-    init(sweeper: LoopSweeper, limits: HTTPLimits, takeovers: [any HTTPTakeover], place: HTTPPlace) {
+    init(sweeper: LoopSweeper, limits: HTTPLimits, handoffs: [any HTTPHandoff], place: HTTPPlace) {
         self.sweeper = sweeper
         self.place = place
         self.limits = limits
-        self.takeovers = takeovers
+        self.handoffs = handoffs
         self.holding = place.holding(for: nil)
         self.holding.add(HTTPHolding.streamBytes)
         self.deadlineMs = LoopSweeper.nowMs + limits.requestMs
@@ -80,7 +80,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
             return self.answer(BodyPace.error, context)
         }
         guard nowMs >= self.deadlineMs, let context = self.context else { return }
-        if case .takenOver = self.mode { return }
+        if case .handedOff = self.mode { return }
         guard self.hasAnswered, !self.hasEnd else { return context.close(promise: nil) }
         // RFC 9113 §8.1: the answer is complete, so reset the stream without an error to stop the rest of the request.
         self.deadlineMs = .max
@@ -109,10 +109,10 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
             }
             self.hasHead = true
             self.headArrived(head, context)
-        case .claimed(let takeover, let head):
-            // Takeovers ignore the body.
-            if self.hasEnd { self.decide(takeover, head, context) }
-        case .deciding, .takenOver, .answered:
+        case .claimed(let handoff, let head):
+            // Handoffs ignore the body.
+            if self.hasEnd { self.decide(handoff, head, context) }
+        case .deciding, .handedOff, .answered:
             break
         }
     }
@@ -157,8 +157,8 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         } catch {
             return self.answer(Self.noRequest, context)
         }
-        if let takeover = self.takeovers.first(where: { $0.door(old) != nil }) {
-            self.mode = .claimed(takeover, old)
+        if let handoff = self.handoffs.first(where: { $0.door(old) != nil }) {
+            self.mode = .claimed(handoff, old)
             return
         }
         self.expectsContinue = old.list("expect", contains: "100-continue")
@@ -209,10 +209,10 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         case (.http, is any NIOHTTP2Error),
             (.http, _) where self.hasHead:
             context.fireErrorCaught(error)
-        case (.takenOver, is NIOHTTP2Errors.StreamClosed):
+        case (.handedOff, is NIOHTTP2Errors.StreamClosed):
             // The client reset the stream; the channel closes next.
             break
-        case (.takenOver, _):
+        case (.handedOff, _):
             context.fireErrorCaught(error)
         case (.http, _) where !self.hasAnswered:
             // The header fields are invalid.
@@ -235,7 +235,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch self.mode {
-        case .http, .takenOver:
+        case .http, .handedOff:
             switch self.unwrapOutboundIn(data) {
             case .head(let head):
                 self.hasBegunAnswer = true
@@ -294,17 +294,17 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
 
     // MARK: Taking over
 
-    private func decide(_ takeover: any HTTPTakeover, _ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+    private func decide(_ handoff: any HTTPHandoff, _ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         self.mode = .deciding
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        let request = HTTPTakeoverRequest(head: head, channel: context.channel, isSecure: true, account: self.holding.account)
+        let request = HTTPHandoffRequest(head: head, channel: context.channel, isSecure: true, account: self.holding.account)
         Task {
-            let decision = await takeover.decide(request)
+            let decision = await handoff.decide(request)
             bound.eventLoop.execute { bound.value.decided(decision, toHead: head.method == .HEAD) }
         }
     }
 
-    private func decided(_ decision: HTTPTakeoverDecision, toHead isHead: Bool) {
+    private func decided(_ decision: HTTPHandoffDecision, toHead isHead: Bool) {
         // The client or the deadline may have closed the stream meanwhile.
         guard case .deciding = self.mode, let context = self.context, context.channel.isActive else { return }
         switch decision {
@@ -321,7 +321,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         do {
             let isChunked = head.list("transfer-encoding", contains: "chunked")
             let answer = try HTTPResponse(head)
-            self.mode = .takenOver
+            self.mode = .handedOff
             context.writeAndFlush(self.wrapOutboundOut(.head(answer.forHTTP2)), promise: nil)
             // Add them one after the other: handlers write as soon as they are added.
             let writer = HTTP2BodyWriter(isChunked: isChunked)

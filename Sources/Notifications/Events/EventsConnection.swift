@@ -47,7 +47,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
     private let place: EventHub.Place
     private let hub: EventHub
     private let events: StoredEvents
-    private let counters: Counters
+    private let counters: ServerCounters
     private let sweepers: LoopSweepers
     private let tokens: TokenWatch
     private let clock: RoomClock
@@ -73,7 +73,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
 
     package init(
         _ start: EventsStart, place: EventHub.Place, hub: EventHub, sweepers: LoopSweepers, tokens: TokenWatch, clock: RoomClock,
-        events: StoredEvents, counters: Counters
+        events: StoredEvents, counters: ServerCounters
     ) {
         self.start = start
         self.place = place

@@ -29,7 +29,7 @@ package final class WebhookDispatcher: Service, Sendable {
     private let clock: RoomClock
     private let eventLoop: any EventLoop
     private let log: WebhookLog
-    private let counters: Counters
+    private let counters: ServerCounters
     private let schedule = Mutex(WebhookSchedule())
     private let isEnding = Atomic(false)
     private let wakes: AsyncStream<Void>
@@ -45,7 +45,7 @@ package final class WebhookDispatcher: Service, Sendable {
     init(
         _ settings: Live<ServerConfig>, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookSender,
         eventLoop: any EventLoop,
-        clock: RoomClock, counters: Counters, log: WebhookLog, post: @escaping Post
+        clock: RoomClock, counters: ServerCounters, log: WebhookLog, post: @escaping Post
     ) {
         self.settings = settings
         self.rooms = rooms
@@ -62,7 +62,7 @@ package final class WebhookDispatcher: Service, Sendable {
     package convenience init(
         _ settings: Live<ServerConfig>, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookSender,
         outbound: OutboundClient,
-        counters: Counters, log: WebhookLog, eventLoop: any EventLoop
+        counters: ServerCounters, log: WebhookLog, eventLoop: any EventLoop
     ) {
         self.init(
             settings, rooms: rooms, sender: sender, eventLoop: eventLoop, clock: rooms.clock, counters: counters, log: log,

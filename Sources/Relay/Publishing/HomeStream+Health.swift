@@ -30,7 +30,7 @@ extension HomeStream {
         self.judge.judge(
             second, announced: self.arrivals.announced, videoCodec: self.meter.video?.codec, audioCodec: self.meter.audio?.codec)
         if let bits = self.advice.due(self.judge, nowMs: nowMs) { delegate.uplinkCarried(bitsPerSecond: bits) }
-        guard let former = self.notices.due(self.judge.health.verdict, nowMs: nowMs) else { return }
+        guard let former = self.reports.due(self.judge.health.verdict, nowMs: nowMs) else { return }
         delegate.healthChanged(token, self.judge.health, former: former)
     }
 }

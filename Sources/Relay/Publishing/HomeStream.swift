@@ -13,7 +13,7 @@ final class HomeStream {
     var history = StreamHistory()
     var arrivals = ArrivalMeter()
     var judge = StreamJudge()
-    var notices = VerdictNotices()
+    var reports = VerdictReports()
     var advice = UplinkAdvice()
     /// RTMP's is always there and first: it holds the pictures that joiners start with. Others exist while they have viewers.
     var wireFormats: [PackagedStream]

@@ -12,7 +12,7 @@ package final class Connections: Sendable {
     package let admission: ConnectionAdmission
     /// The places of players over HLS, who have no connections.
     package let hls: HLSPlaces
-    package let counters = Counters()
+    package let counters = ServerCounters()
     /// Accept gates: one for the listeners of RTMP and RTMPS, one for those of HTTP and HTTPS.
     package let rtmpGate: AcceptGate
     package let httpGate: AcceptGate

@@ -2,7 +2,7 @@ package import Support
 import Synchronization
 
 /// Totals since start. Any thread; updated per connection and per refusal, never per frame.
-package final class Counters: Sendable {
+package final class ServerCounters: Sendable {
     package init() {}
     package struct Values: Sendable {
         package var connectionsAccepted: UInt64 = 0

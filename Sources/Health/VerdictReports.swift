@@ -1,7 +1,7 @@
 /// Decides when to report a change of verdict: when it has lasted for two seconds, at most once in ten, and never the same verdict twice in a row. A
 /// value; the time is passed in, in milliseconds of any steady clock.
-package struct VerdictNotices: Sendable {
-    package private(set) var told = StreamVerdict.good
+package struct VerdictReports: Sendable {
+    package private(set) var reported = StreamVerdict.good
     private var reportedMs: Int64?
     private var newest = StreamVerdict.good
     private var newestMs: Int64 = 0
@@ -19,10 +19,10 @@ package struct VerdictNotices: Sendable {
             self.newest = verdict
             self.newestMs = nowMs
         }
-        guard verdict != self.told, nowMs - self.newestMs >= Self.settlesMs else { return nil }
+        guard verdict != self.reported, nowMs - self.newestMs >= Self.settlesMs else { return nil }
         if let reportedMs, nowMs - reportedMs < Self.leastIntervalMs { return nil }
-        let former = self.told
-        self.told = verdict
+        let former = self.reported
+        self.reported = verdict
         self.reportedMs = nowMs
         return former
     }

@@ -7,29 +7,29 @@ package import Support
 
 /// Takes connections over from HTTP by request path: WebSockets, and media sent for as long as somebody watches. The server offers it every request
 /// of a connection before the router.
-package protocol HTTPTakeover: Sendable {
+package protocol HTTPHandoff: Sendable {
     /// The door that the request comes to, well-formed or not; nil when it is for others. On the connection's loop.
     func door(_ head: HTTPRequestHead) -> Door?
     /// The route of a claimed request, for the figures: one of few patterns, such as "/{app}/{stream}.flv".
     func route(_ head: HTTPRequestHead) -> String
     /// Decides before anything has been answered. On no particular thread.
-    func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision
+    func decide(_ request: HTTPHandoffRequest) async -> HTTPHandoffDecision
 }
 
-package struct HTTPTakeoverRequest: Sendable {
+package struct HTTPHandoffRequest: Sendable {
     package let head: HTTPRequestHead
     /// The request's channel; over HTTP/2, a stream of its connection.
     package let channel: any Channel
     /// Whether the connection uses TLS.
     package let isSecure: Bool
-    /// Where what the client makes the server hold is charged, once the takeover has the connection.
+    /// Where what the client makes the server hold is charged, once the handoff has the connection.
     package let account: HTTPHoldings.Account
 
     /// Whether the request is an HTTP/2 stream and shares its connection with others.
     package var isMultiplexed: Bool { self.head.version.major >= 2 }
 }
 
-package enum HTTPTakeoverDecision: Sendable {
+package enum HTTPHandoffDecision: Sendable {
     /// Sends this head, then replaces HTTP's handlers with these. They are made on the connection's loop, get `handlerAdded` once the head
     /// has been written, and read and write ByteBuffers from then on. If the connection has closed already, none are made.
     ///
@@ -88,7 +88,7 @@ extension HTTPRequestHead {
 
 extension ClientAddresses {
     /// The client address of a request; nil if unknown.
-    package func client(of request: HTTPTakeoverRequest) -> SocketAddress? {
+    package func client(of request: HTTPHandoffRequest) -> SocketAddress? {
         self.client(peer: self.peer(of: request.channel), forwarded: request.head.headers["x-forwarded-for"])
     }
 }

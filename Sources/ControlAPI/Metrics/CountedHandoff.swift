@@ -1,0 +1,29 @@
+package import HTTPServer
+import HTTPTypes
+package import NIOHTTP1
+package import Support
+
+/// Counts the answers of a handoff by route, as ``APIRouter`` counts those of the others.
+package struct CountedHandoff: HTTPHandoff {
+    let handoff: any HTTPHandoff
+    let requests: RequestFigures
+
+    package static func all(_ handoffs: [any HTTPHandoff], _ requests: RequestFigures) -> [any HTTPHandoff] {
+        handoffs.map { CountedHandoff(handoff: $0, requests: requests) }
+    }
+
+    package func door(_ head: HTTPRequestHead) -> Door? { self.handoff.door(head) }
+    package func route(_ head: HTTPRequestHead) -> String { self.handoff.route(head) }
+
+    package func decide(_ request: HTTPHandoffRequest) async -> HTTPHandoffDecision {
+        let began = ContinuousClock.now
+        let decision = await self.handoff.decide(request)
+        let status: HTTPResponse.Status =
+            switch decision {
+            case .accept(let head, _): .init(code: Int(head.status.code))
+            case .refuse(let error): error.status
+            }
+        self.requests.answered(self.route(request.head), .get, status, after: ContinuousClock.now - began)
+        return decision
+    }
+}
