@@ -81,19 +81,19 @@ extension RoomRegistry {
     /// Pushes before sequence `before`, newest first.
     package nonisolated func published(
         path: StreamPath?, scope: TokenScope = .all, fromMs: Int64?, toMs: Int64?, before: Int64?, limit: Int
-    ) async throws(RegistryError) -> [PublishedPush] {
+    ) async throws(RegistryError) -> [StoredPush] {
         try await self.store.read {
             try $0.pushes(path: path, scope: scope, fromMs: fromMs, toMs: toMs, before: before, limit: Self.pageLimit(limit))
         }
     }
 
     /// The running pushes, in the order in which they began.
-    package nonisolated func runningPushes(of path: StreamPath? = nil) async throws(RegistryError) -> [PublishedPush] {
+    package nonisolated func runningPushes(of path: StreamPath? = nil) async throws(RegistryError) -> [StoredPush] {
         try await self.store.read { try $0.runningPushes(of: path) }
     }
 
     /// Pushes that have ended, a page of them, and how many there are in all.
-    package nonisolated func endedPushes(_ query: EndedPushQuery) async throws(RegistryError) -> (total: Int, list: [PublishedPush]) {
+    package nonisolated func endedPushes(_ query: EndedPushQuery) async throws(RegistryError) -> (total: Int, list: [StoredPush]) {
         try await self.store.read { try $0.endedPushes(query) }
     }
 

@@ -264,7 +264,7 @@ private struct StoreWalk {
         let path = try StreamPath(path).orThrow()
         let request = PushRequest(path: path, clientAddress: "192.0.2.1:7", session: 7, parameters: "a=1", mayCreateRoom: true)
         let grant = try self.work.admit(request, mayMakeRoom: { nil })
-        var media = PushMedia()
+        var media = MediaSummary()
         if Bool.random(using: &self.random) { (media.width, media.height, media.videoCodec) = (640, 360, "H264") }
         if Bool.random(using: &self.random) { media.audioCodec = "AAC" }
         if Int.random(in: 0..<5, using: &self.random) > 0 { try self.work.mediaArrived(grant.sequence.rawValue, media) }
@@ -281,7 +281,7 @@ private struct StoreWalk {
                 sequence, HealthRecord(verdict: self.any(["bad", "good"]), former: "degraded", reasons: self.any([[reason], []])))
         case 0: try self.work.streamWent(sequence, isPause: false)
         case 1: try self.work.streamWent(sequence, isPause: true)
-        case 2: try self.work.mediaArrived(sequence, PushMedia())
+        case 2: try self.work.mediaArrived(sequence, MediaSummary())
         default: try self.work.pushEnded(sequence, self.any(PushEnd.allCases))
         }
     }
@@ -309,7 +309,7 @@ private struct StoreWalk {
             id: "t\(name)", path: StreamPath(app: "live", name: id), roomID: self.any([RoomID(stored: id), nil]), slot: self.any([0, 1]))
         let end = self.any(RecordingEnd.allCases)
         guard Int.random(in: 0..<4, using: &self.random) > 0 else { return try self.work.recordingTaskEnded(task, end, wasStarted: false) }
-        let media = self.any([RecordingMedia(videoCodec: "avc1", width: 640, height: 360), RecordingMedia(audioCodec: "mp4a.40.2")])
+        let media = self.any([MediaSummary(width: 640, height: 360, videoCodec: "avc1"), MediaSummary(audioCodec: "mp4a.40.2")])
         let recording = Recording(id: "r\(name)", task: task, part: 1, file: "f", startedAt: self.work.now, media: media)
         try self.work.store.insert(recording)
         try self.work.recordingStarted(recording.id)

@@ -90,7 +90,7 @@ import Testing
             let recording = Recording(
                 id: Self.id(number), task: RecordingTask(id: "task", path: path, roomID: nil, slot: 0), part: number + 1,
                 file: "live/cam1/\(number).mp4", startedAt: at,
-                media: RecordingMedia(videoCodec: nil, audioCodec: nil, width: nil, height: nil))
+                media: MediaSummary())
             let rooms = machine.parts.rooms
             await withCheckedContinuation { done in rooms.recordingBegan(recording) { _ in done.resume() } }
             let outcome = RecordingOutcome(end: .stopped, endedAt: at + 500, durationMs: 500, bytes: 1_000, droppedFrames: 0)

@@ -36,7 +36,7 @@ import Testing
             path: StreamPath(app: "live", name: name), clientAddress: "192.0.2.7:5000", session: session, parameters: "a=1",
             mayCreateRoom: true)
         let grant = try await rooms.admitPush(request).get()
-        var media = PushMedia()
+        var media = MediaSummary()
         media.width = 1_280
         media.height = 720
         rooms.mediaArrived(grant.sequence, media)

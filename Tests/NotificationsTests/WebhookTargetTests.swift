@@ -56,7 +56,7 @@ import Testing
                     path: StreamPath(app: "live", name: end), clientAddress: "192.0.2.7:5000", session: 1, parameters: "",
                     mayCreateRoom: true)
                 let grant = try await rooms.admitPush(request).get()
-                rooms.mediaArrived(grant.sequence, PushMedia())
+                rooms.mediaArrived(grant.sequence, MediaSummary())
                 switch end {
                 case "forbid":
                     _ = try await rooms.forbid(grant.path, untilMs: rooms.now + 60_000, reason: "", by: Actor("t"))

@@ -37,7 +37,7 @@ import Testing
         /// Adds a recording that ended at `endedAt`, in the state that it has then, or finished.
         func add(_ id: String, endedAt: Int64 = 1, file: String? = nil, isFinished: Bool = true) async throws -> Recording {
             let task = RecordingTask(id: "task", path: StreamPath(app: "live", name: "cam1"), roomID: nil, slot: 0)
-            let media = RecordingMedia(videoCodec: nil, audioCodec: nil, width: nil, height: nil)
+            let media = MediaSummary()
             let recording = Recording(id: id, task: task, part: 1, file: file ?? "live/cam1/\(id).mp4", startedAt: 0, media: media)
             await withCheckedContinuation { done in self.rooms.recordingBegan(recording) { _ in done.resume() } }
             let outcome = RecordingOutcome(

@@ -144,14 +144,14 @@ import Testing
             let (a, b) = (cluster["a"], cluster["b"])
             _ = try await a.registry.create(cluster.room("cam1"), by: Actor("test"))
             let first = try await a.push("live/cam1", as: "device").get()
-            a.registry.mediaArrived(first.sequence, PushMedia())
+            a.registry.mediaArrived(first.sequence, MediaSummary())
             await a.settle()
             // Another device does not get the name, an older credential of the same one neither.
             #expect(await b.push("live/cam1", as: "thief") == .failure(.nameTaken))
             #expect(await b.push("live/cam1", as: "device", rank: -1) == .failure(.nameTaken))
             #expect(await b.push("live/cam1", as: "device", .nobody) == .failure(.nameTaken))
             let second = try await b.push("live/cam1", as: "device").get()
-            b.registry.mediaArrived(second.sequence, PushMedia())
+            b.registry.mediaArrived(second.sequence, MediaSummary())
             await b.settle()
             try await eventually("the cut of the former push") { a.cuts == ["live/cam1 \(first.sequence.rawValue) takenOver"] }
             let room = try await a.registry.room("cam1")

@@ -19,14 +19,14 @@ import Testing
             var left: [PushGrant] = []
             for name in ["cam1", "cam2"] {
                 let grant = try await b.push("live/\(name)", as: name).get()
-                b.registry.mediaArrived(grant.sequence, PushMedia())
+                b.registry.mediaArrived(grant.sequence, MediaSummary())
                 left.append(grant)
             }
             await b.settle()
             await cluster.kill("b")
             // Before anybody knows of its end.
             let back = try await a.push("live/cam1", as: "cam1").get()
-            a.registry.mediaArrived(back.sequence, PushMedia())
+            a.registry.mediaArrived(back.sequence, MediaSummary())
             try await eventually("the clearing up", within: 60) {
                 let room = try await a.registry.room("cam2")
                 return room.state == .interrupted && room.reason == .serverRestart && room.slots[0].sequence == nil
@@ -50,7 +50,7 @@ import Testing
             let (a, b) = (cluster["a"], cluster["b"])
             _ = try await a.registry.create(cluster.room("cam1"), by: Actor("test"))
             let grant = try await b.push("live/cam1", as: "cam1").get()
-            b.registry.mediaArrived(grant.sequence, PushMedia())
+            b.registry.mediaArrived(grant.sequence, MediaSummary())
             await b.settle()
             try await cluster.expireLease(of: "b")
             try await eventually("the cut", within: 60) { b.cuts.contains("live/cam1 \(grant.sequence.rawValue) serverRestart") }
@@ -165,7 +165,7 @@ import Testing
         try await TestCluster.with(["a", "b"]) { cluster in
             _ = try await cluster["a"].registry.create(cluster.room("cam1"), by: Actor("test"))
             let grant = try await cluster["a"].push("live/cam1", as: "cam1").get()
-            cluster["a"].registry.mediaArrived(grant.sequence, PushMedia())
+            cluster["a"].registry.mediaArrived(grant.sequence, MediaSummary())
             await cluster["a"].settle()
             try cluster.sql("UPDATE nodes SET expires_at = clock_timestamp() - interval '1 minute'")
             // Neither does another device get the name.

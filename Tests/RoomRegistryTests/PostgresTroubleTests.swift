@@ -75,7 +75,7 @@ import Testing
             _ = try await test.create("cam1")
             let grant = try await test.push("cam1")
             test.proxy.mode = .away
-            test.registry.mediaArrived(grant.sequence, PushMedia())
+            test.registry.mediaArrived(grant.sequence, MediaSummary())
             await #expect(throws: RegistryError.self) { _ = try await test.create("cam2") }
             await #expect(throws: PushRefusal.self) { _ = try await test.push("cam1") }
             #expect(await test.registry.storeProblem() != nil)
@@ -95,7 +95,7 @@ import Testing
             _ = try await test.create("cam1")
             let grant = try await test.push("cam1")
             test.proxy.mode = .losingCommit
-            test.registry.mediaArrived(grant.sequence, PushMedia())
+            test.registry.mediaArrived(grant.sequence, MediaSummary())
             try await eventually("the answer is lost") { test.proxy.hasLostCommit && test.proxy.mode == .away }
             #expect(try test.number("SELECT count(*) FROM events WHERE kind = 'stream.begin'") == 1)
             // Asked for as soon as there is somebody to ask; what came later waits until then.
@@ -115,7 +115,7 @@ import Testing
             let claim = PushClaim(identity: "key", rank: 0, takeover: .sameIdentity)
             _ = try await test.create("cam1")
             let grant = try await test.push("cam1", claim)
-            test.registry.mediaArrived(grant.sequence, PushMedia())
+            test.registry.mediaArrived(grant.sequence, MediaSummary())
             try await eventually("the beginning") { try test.number("SELECT count(*) FROM events WHERE kind = 'stream.begin'") == 1 }
             test.proxy.mode = .losingCommit
             test.registry.pushEnded(grant.sequence, .connectionLost)
@@ -134,7 +134,7 @@ import Testing
             let claim = PushClaim(identity: "key", rank: 0, takeover: .sameIdentity)
             _ = try await test.create("cam1")
             let grant = try await test.push("cam1", claim)
-            test.registry.mediaArrived(grant.sequence, PushMedia())
+            test.registry.mediaArrived(grant.sequence, MediaSummary())
             try await eventually("the beginning") { try test.number("SELECT count(*) FROM events WHERE kind = 'stream.begin'") == 1 }
             if isReplaced {
                 let connection = try #require(try TestPostgres.connect(test.folder))

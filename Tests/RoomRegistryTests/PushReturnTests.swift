@@ -25,7 +25,7 @@ import Testing
         try await test.create("cam1")
         let grant = try await test.registry.admitPush(Self.request()).get()
         #expect(grant.returns == 0)
-        test.registry.mediaArrived(grant.sequence, PushMedia())
+        test.registry.mediaArrived(grant.sequence, MediaSummary())
         await test.settle()
         try test.refuseWrites(true)
         if let ends { test.registry.pushEnded(grant.sequence, ends) }
@@ -50,7 +50,7 @@ import Testing
             let again = try await test.registry.admitPush(Self.request(rank: 2, session: 8)).get()
             #expect(again.sequence == grant.sequence && again.returns == 1)
             test.registry.pushReturned(again)
-            test.registry.mediaArrived(again.sequence, PushMedia())
+            test.registry.mediaArrived(again.sequence, MediaSummary())
             // The former connection's own report comes late.
             test.registry.pushEnded(grant.sequence, .connectionLost)
             #expect(try await self.ends(test) == [])

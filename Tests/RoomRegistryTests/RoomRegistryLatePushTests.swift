@@ -17,7 +17,7 @@ import Testing
         try await test.apply(.close, "cam1")
         let (kinds, cuts) = (test.kinds, test.cuts)
         let first = try #require(knocks.first).sequence
-        test.registry.mediaArrived(first, PushMedia())
+        test.registry.mediaArrived(first, MediaSummary())
         await test.settle()
         #expect(test.cuts == cuts + ["live/cam1 \(first.rawValue) roomEnded"])
         #expect(test.kinds == kinds && kinds.count { $0 == .streamBegin } == 1)

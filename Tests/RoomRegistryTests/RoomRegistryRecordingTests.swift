@@ -24,7 +24,7 @@ import Testing
             id: id, task: RecordingTask(id: task, path: path, roomID: room.map(RoomID.init(stored:)), slot: room == nil ? 0 : 1),
             part: part,
             file: "\(path)/\(id).mp4", startedAt: at,
-            media: RecordingMedia(videoCodec: "avc1.64001f", audioCodec: "mp4a.40.2", width: 1_280, height: 720))
+            media: MediaSummary(width: 1_280, height: 720, videoCodec: "avc1.64001f", audioCodec: "mp4a.40.2"))
     }
 
     private static func outcome(_ end: RecordingEnd, bytes: Int64 = 1_000, at: Int64 = TestRegistry.start + 5_000) -> RecordingOutcome {

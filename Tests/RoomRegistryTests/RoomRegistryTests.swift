@@ -41,7 +41,7 @@ import Testing
         let grant = try await test.push("live/cam1").get()
         #expect(grant.slot == 1 && grant.roomID.rawValue == "cam1" && grant.path.description == "live/cam1")
         #expect(try await test.registry.room("cam1").state == .created)
-        var media = PushMedia()
+        var media = MediaSummary()
         media.width = 1_280
         media.height = 720
         media.videoCodec = "H264"

@@ -134,7 +134,7 @@ import Testing
         let request = PushRequest(
             path: StreamPath(app: "live", name: "cam1"), clientAddress: "192.0.2.1", session: 1, parameters: query, mayCreateRoom: false)
         let grant = try await test.registry.admitPush(request).get()
-        test.registry.mediaArrived(grant.sequence, PushMedia())
+        test.registry.mediaArrived(grant.sequence, MediaSummary())
         await test.settle()
         let kept = try test.sql(String.self, "SELECT parameters FROM pushes")
         #expect(kept == String(repeating: "a", count: 511))

@@ -46,7 +46,7 @@ import Testing
             path: try #require(StreamPath(path)), clientAddress: "192.0.2.1", session: 7, parameters: "a=1", mayCreateRoom: false, room: nil
         )
         let grant = try await registry.admitPush(request).get()
-        registry.mediaArrived(grant.sequence, PushMedia())
+        registry.mediaArrived(grant.sequence, MediaSummary())
         _ = await registry.result { _ in }
         return grant.sequence
     }

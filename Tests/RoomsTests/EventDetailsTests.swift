@@ -24,7 +24,7 @@ extension EventDetails {
     }
 
     private static func push(_ end: PushDetails.End? = nil) -> EventDetails {
-        var media = PushMedia()
+        var media = MediaSummary()
         media.width = 1_280
         media.height = 720
         media.videoCodec = "H264"
@@ -38,7 +38,7 @@ extension EventDetails {
 
     private static func recording(ended: Bool) -> RecordingDetails {
         var recording = Recording(
-            id: "r1", task: Self.task, part: 1, file: "f", startedAt: Self.at, media: RecordingMedia(audioCodec: "mp4a.40.2"))
+            id: "r1", task: Self.task, part: 1, file: "f", startedAt: Self.at, media: MediaSummary(audioCodec: "mp4a.40.2"))
         if ended {
             recording.endedAt = Self.at + 61_500
             recording.durationMs = 61_500
@@ -110,7 +110,7 @@ extension EventDetails {
             #"{"app":"live","name":"cam1","slot":1,"sequence":42,"clientAddress":"192.0.2.1:5","parameters":"","#
             + #""end":"abducted","code":77,"width":null,"more":[1]}"#
         guard case .push(let push) = try Self.event(.streamEnd, data).details() else { throw EventDataError(description: "no push") }
-        #expect(push.path == Self.path && push.slot == 1 && push.clientAddress == "192.0.2.1:5" && push.media == PushMedia())
+        #expect(push.path == Self.path && push.slot == 1 && push.clientAddress == "192.0.2.1:5" && push.media == MediaSummary())
         #expect(push.end?.reason == nil && push.end?.code == 77 && push.end?.durationMs == 0)
     }
 

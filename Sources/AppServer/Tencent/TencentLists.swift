@@ -16,7 +16,7 @@ struct TencentLists {
 
     /// A running push whose media arrives, and its stream's figures.
     private struct Running {
-        let push: PublishedPush
+        let push: StoredPush
         let stream: StreamSnapshot
     }
 

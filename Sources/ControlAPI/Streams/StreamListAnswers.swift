@@ -32,31 +32,31 @@ struct StreamBanListAnswer: Sendable {
 
 struct PushListAnswer: Sendable {
     let next: Int64?
-    let list: [PublishedPush]
+    let list: [StoredPush]
 
     static let outputType = OutputType<PushListAnswer>.object(
         "PushList",
         [
             .field("next", .nullable(.count), "Pass it as `before` to get the next page; null at the end.", \.next),
-            .field("list", .list(PublishedPush.outputType), "The pushes.", \.list),
+            .field("list", .list(StoredPush.outputType), "The pushes.", \.list),
         ])
 }
 
-extension PublishedPush {
-    static let outputType = OutputType<PublishedPush>.object(
+extension StoredPush {
+    static let outputType = OutputType<StoredPush>.object(
         "Push",
         [
             .field("sequence", .count, "The push's number, the same in its stream.begin and stream.end events.", \.sequence),
             .field("app", .text, "The app.", \.path.app),
             .field("name", .text, "The stream's name under the app.", \.path.name),
-            .field("roomId", .nullable(.text), "The room that the stream belonged to.") { $0.roomID?.rawValue },
+            .field("roomId", .nullable(.text), "The room that the stream belonged to.") { $0.roomID.rawValue },
             .field("clientAddress", .text, "The publisher's address.", \.clientAddress),
             .field("startedAt", .instant, "When the push was admitted.", \.startedAt),
             .field("mediaAt", .nullable(.instant), "When the first media arrived.", \.mediaAt),
             .field("endedAt", .nullable(.instant), "When the push ended; null while it is running.", \.endedAt),
             .field("stopReason", .nullable(.choice()), "Why the push ended; null while it is running.", \.end),
-            .field("width", .nullable(.count), "Pixels.", \.width),
-            .field("height", .nullable(.count), "Pixels.", \.height),
+            .field("width", .nullable(.count), "Pixels.", \.media.width),
+            .field("height", .nullable(.count), "Pixels.", \.media.height),
         ])
 }
 

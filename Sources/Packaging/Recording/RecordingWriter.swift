@@ -150,8 +150,8 @@ final class RecordingWriter: FragmentSink {
         let recording = Recording(
             id: id, task: self.task, part: self.parts,
             file: RecordingFolder.file(of: self.task.path, startedAt: piece.wallMs, id: id), startedAt: piece.wallMs,
-            media: RecordingMedia(
-                videoCodec: video?.codecsString, audioCodec: audio?.codecsString, width: video?.width, height: video?.height))
+            media: MediaSummary(
+                width: video?.width, height: video?.height, videoCodec: video?.codecsString, audioCodec: audio?.codecsString))
         let part = Part(recording, beginning, startMs: piece.fragment.startMs, droppedBefore: self.dropped)
         self.current = part
         self.open[id] = part

@@ -1,7 +1,5 @@
 import Health
 import Media
-import NIOCore
-import RTMP
 
 /// Measures how a publisher's media arrives, for ``StreamJudge``. A value of some hundred bytes, owned by the stream's home loop; times are in
 /// milliseconds. Per frame it only adds and compares.
@@ -69,9 +67,9 @@ struct ArrivalMeter: Sendable {
     private mutating func readMetadata(_ frame: Frame, nowMs: Int64) {
         guard frame.kind == .data, frame.tag.flags.contains(.metadata) else { return }
         if let metadataMs, nowMs - metadataMs < Self.metadataIntervalMs { return }
-        guard frame.payload.readableBytes <= Self.largestMetadata, let read = AnnouncedFigures(metadata: frame) else { return }
+        guard frame.payload.readableBytes <= Self.largestMetadata, let metadata = StreamMetadata(frame) else { return }
         self.metadataMs = nowMs
-        self.announced = read
+        self.announced = AnnouncedFigures(metadata)
     }
 
     /// Returns the second once it is over; call several times a second. `lateMs`: the loop's total lateness so far.
@@ -181,38 +179,13 @@ struct TrackArrivals: Sendable {
 }
 
 extension AnnouncedFigures {
-    /// Reads `onMetaData` (Adobe FLV 10.1 §E.5), whose rates are in kilobits per second; nil when it cannot be read.
-    init?(metadata frame: Frame) {
+    /// The metadata's rates are in kilobits per second.
+    init(_ metadata: StreamMetadata) {
         self.init()
-        var payload = frame.payload
-        payload.moveReaderIndex(forwardBy: min(Int(frame.tag.bodyOffset), payload.readableBytes))
-        var decoder = AMF0Decoder(payload)
-        do throws(AMFError) {
-            _ = try decoder.next()
-            guard let value = try decoder.next(), value.properties != nil else { return nil }
-            self.hasVideo = Self.announces(value, "hasVideo", ["videocodecid", "videodatarate", "width"])
-            self.hasAudio = Self.announces(value, "hasAudio", ["audiocodecid", "audiodatarate", "audiosamplerate"])
-            self.videoBitsPerSecond = Self.figure(value["videodatarate"]).map { $0 * 1_000 }
-            self.audioBitsPerSecond = Self.figure(value["audiodatarate"]).map { $0 * 1_000 }
-            self.framesPerSecond = Self.figure(value["framerate"])
-        } catch {
-            // Broken metadata announces nothing.
-            return nil
-        }
-    }
-
-    /// A plausible positive number, also from text, which some encoders write; nil otherwise.
-    private static func figure(_ value: AMF0Value?) -> Double? {
-        guard let number = value?.number ?? value?.string.flatMap(Double.init), number > 0, number < 1e7 else { return nil }
-        return number
-    }
-
-    private static func announces(_ value: AMF0Value, _ flag: String, _ names: [String]) -> Bool {
-        if let flag = value[flag]?.boolean { return flag }
-        return names.contains { name in
-            guard let entry = value[name] else { return false }
-            // A codec's name or a number. Encoders write 0 for a kind that they do not send.
-            return entry.string.map { !$0.isEmpty } ?? entry.number.map { $0 > 0 } ?? false
-        }
+        self.hasVideo = metadata.hasVideo
+        self.hasAudio = metadata.hasAudio
+        self.videoBitsPerSecond = metadata.figure("videodatarate").map { $0 * 1_000 }
+        self.audioBitsPerSecond = metadata.figure("audiodatarate").map { $0 * 1_000 }
+        self.framesPerSecond = metadata.figure("framerate")
     }
 }

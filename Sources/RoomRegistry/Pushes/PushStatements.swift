@@ -1,28 +1,6 @@
 import Rooms
 import Store
 
-/// A push as stored.
-struct StoredPush {
-    let sequence: Int64
-    let path: StreamPath
-    let roomID: RoomID
-    let slot: Int
-    let clientAddress: String
-    let parameters: String
-    let startedAt: Int64
-    var mediaAt: Int64?
-    var endedAt: Int64?
-    var end: PushEnd?
-    var media: PushMedia
-
-    /// The push's details for its events.
-    func details(_ end: PushDetails.End? = nil) -> PushDetails {
-        PushDetails(
-            path: self.path, slot: self.slot, sequence: self.sequence, clientAddress: self.clientAddress, parameters: self.parameters,
-            media: self.media, end: end)
-    }
-}
-
 /// Pushes and bans as rows.
 extension StoreAccess {
     private static let pushColumns = """
@@ -36,15 +14,13 @@ extension StoreAccess {
         let roomID = RoomID(stored: row.next())
         var push = StoredPush(
             sequence: sequence, path: path, roomID: roomID, slot: row.next(), clientAddress: row.next(), parameters: row.next(),
-            startedAt: row.next(), media: PushMedia())
+            startedAt: row.next())
         push.mediaAt = row.optional()
         push.endedAt = row.optional()
         let end: String? = row.optional()
         push.end = end.flatMap(PushEnd.init(rawValue:))
-        push.media.width = row.optional()
-        push.media.height = row.optional()
-        push.media.videoCodec = row.optional()
-        push.media.audioCodec = row.optional()
+        push.media = MediaSummary(
+            width: row.optional(), height: row.optional(), videoCodec: row.optional(), audioCodec: row.optional())
         return push
     }
 
@@ -94,7 +70,7 @@ extension StoreAccess {
     /// Newest first.
     func pushes(
         path: StreamPath?, scope: TokenScope = .all, fromMs: Int64?, toMs: Int64?, before: Int64?, limit: Int
-    ) throws -> [PublishedPush] {
+    ) throws -> [StoredPush] {
         var filter = StoreFilter()
         if let path { filter.and("app = \(filter.mark(path.app)) AND name = \(filter.mark(path.name))") }
         if let fromMs { filter.and("started_at >= \(filter.mark(fromMs))") }
@@ -107,27 +83,20 @@ extension StoreAccess {
         return try self.all(
             "SELECT \(Self.pushColumns) FROM pushes WHERE \(filter.sql) ORDER BY started_at DESC, sequence DESC LIMIT \(filter.mark(limit))",
             filter.arguments
-        ) { row in Self.published(&row) }
-    }
-
-    private static func published(_ row: inout RowReader) -> PublishedPush {
-        let push = Self.push(&row)
-        return PublishedPush(
-            sequence: push.sequence, path: push.path, roomID: push.roomID, clientAddress: push.clientAddress, startedAt: push.startedAt,
-            mediaAt: push.mediaAt, endedAt: push.endedAt, end: push.end, width: push.media.width, height: push.media.height)
+        ) { row in Self.push(&row) }
     }
 
     /// The running pushes, of one stream or of all.
-    func runningPushes(of path: StreamPath?) throws -> [PublishedPush] {
+    func runningPushes(of path: StreamPath?) throws -> [StoredPush] {
         let isThis = path == nil ? "" : " AND app = $1 AND name = $2"
         return try self.all(
             "SELECT \(Self.pushColumns) FROM pushes WHERE ended_at IS NULL\(isThis) ORDER BY sequence",
             StoreArguments(path.map { [$0.app, $0.name] } ?? [])
-        ) { row in Self.published(&row) }
+        ) { row in Self.push(&row) }
     }
 
     /// Pushes that have ended, and how many fit the query in all.
-    func endedPushes(_ query: EndedPushQuery) throws -> (total: Int, list: [PublishedPush]) {
+    func endedPushes(_ query: EndedPushQuery) throws -> (total: Int, list: [StoredPush]) {
         var filter = StoreFilter()
         filter.and("ended_at BETWEEN \(filter.mark(query.fromMs)) AND \(filter.mark(query.toMs))")
         if let app = query.app { filter.and("app = \(filter.mark(app))") }
@@ -143,7 +112,7 @@ extension StoreAccess {
             SELECT \(Self.pushColumns) FROM pushes WHERE \(filter.sql) ORDER BY ended_at \(order), sequence \(order)
             LIMIT \(filter.mark(query.limit)) OFFSET \(filter.mark(query.offset))
             """, filter.arguments
-        ) { row in Self.published(&row) }
+        ) { row in Self.push(&row) }
         return (Int(total), list)
     }
 

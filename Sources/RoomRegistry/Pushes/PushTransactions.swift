@@ -87,7 +87,7 @@ extension RoomTransaction {
 
     // MARK: - Facts
 
-    func mediaArrived(_ sequence: Int64, _ media: PushMedia) throws {
+    func mediaArrived(_ sequence: Int64, _ media: MediaSummary) throws {
         guard var push = try self.store.push(sequence) else { return }
         if let end = push.end {
             // The push was admitted, but ended before it had claimed its stream: the cut came too early to find it.

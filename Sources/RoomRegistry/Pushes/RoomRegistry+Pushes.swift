@@ -43,7 +43,7 @@ extension RoomRegistry {
 
     // Facts: any thread, in submission order, without waiting.
 
-    package nonisolated func mediaArrived(_ sequence: PushSequence, _ media: PushMedia) {
+    package nonisolated func mediaArrived(_ sequence: PushSequence, _ media: MediaSummary) {
         self.submit { try $0.mediaArrived(sequence.rawValue, media) }
     }
 

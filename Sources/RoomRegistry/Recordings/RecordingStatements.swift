@@ -4,8 +4,8 @@ import Store
 /// Recordings as rows.
 extension StoreAccess {
     private static let recordingColumns = """
-        row, id, task, part, app, name, room_id, slot, state, reason, file, started_at, ended_at, duration_ms, bytes, video_codec, audio_codec,
-        width, height, dropped, is_seekable
+        row, id, task, part, app, name, room_id, slot, state, reason, file, started_at, ended_at, duration_ms, bytes, width, height, video_codec,
+        audio_codec, dropped, is_seekable
         """
 
     private static func recording(_ row: inout RowReader) throws -> Recording {
@@ -23,8 +23,8 @@ extension StoreAccess {
         let endedAt: Int64? = row.optional()
         let durationMs: Int64 = row.next()
         let bytes: Int64 = row.next()
-        let media = RecordingMedia(
-            videoCodec: row.optional(), audioCodec: row.optional(), width: row.optional(), height: row.optional())
+        let media = MediaSummary(
+            width: row.optional(), height: row.optional(), videoCodec: row.optional(), audioCodec: row.optional())
         var recording = Recording(id: id, task: task, part: part, file: file, startedAt: startedAt, media: media, row: number)
         recording.state = state
         recording.reason = reason.flatMap(RecordingEnd.init(rawValue:))

@@ -199,45 +199,6 @@ package enum PushRefusal: Error, Sendable, Equatable {
     case unavailable(String)
 }
 
-/// The media of a push, as known when the first of it arrives.
-package struct PushMedia: Sendable, Equatable {
-    package var width: Int?
-    package var height: Int?
-    package var videoCodec: String?
-    package var audioCodec: String?
-    package init() {}
-}
-
-/// A push as `GET /streams/published` lists it.
-package struct PublishedPush: Sendable, Equatable {
-    package let sequence: Int64
-    package let path: StreamPath
-    package let roomID: RoomID?
-    package let clientAddress: String
-    package let startedAt: Int64
-    package let mediaAt: Int64?
-    package let endedAt: Int64?
-    package let end: PushEnd?
-    package let width: Int?
-    package let height: Int?
-
-    package init(
-        sequence: Int64, path: StreamPath, roomID: RoomID?, clientAddress: String, startedAt: Int64, mediaAt: Int64?, endedAt: Int64?,
-        end: PushEnd?, width: Int?, height: Int?
-    ) {
-        self.sequence = sequence
-        self.path = path
-        self.roomID = roomID
-        self.clientAddress = clientAddress
-        self.startedAt = startedAt
-        self.mediaAt = mediaAt
-        self.endedAt = endedAt
-        self.end = end
-        self.width = width
-        self.height = height
-    }
-}
-
 /// A query for ended pushes. Times are in milliseconds since 1970.
 package struct EndedPushQuery: Sendable, Equatable {
     package var app: String?

@@ -70,6 +70,12 @@ struct EventFields {
 
     func path() throws(EventDataError) -> StreamPath { StreamPath(app: try self.text("app"), name: try self.text("name")) }
 
+    func media() throws(EventDataError) -> MediaSummary {
+        MediaSummary(
+            width: try self.optionalNumber("width").map { Int($0) }, height: try self.optionalNumber("height").map { Int($0) },
+            videoCodec: try self.optionalText("videoCodec"), audioCodec: try self.optionalText("audioCodec"))
+    }
+
     private func present<Value>(_ name: String, _ value: Value?) throws(EventDataError) -> Value {
         guard let value else { throw EventDataError(description: "the data of event \(self.id) has no \"\(name)\"") }
         return value

@@ -9,7 +9,7 @@ package struct PushDetails: Sendable, Equatable {
     package let clientAddress: String
     /// The URL's query without credentials.
     package let parameters: String
-    package let media: PushMedia
+    package let media: MediaSummary
     /// Nil while it has not ended.
     package let end: End?
 
@@ -37,7 +37,7 @@ package struct PushDetails: Sendable, Equatable {
     }
 
     package init(
-        path: StreamPath, slot: Int, sequence: Int64, clientAddress: String, parameters: String, media: PushMedia, end: End? = nil
+        path: StreamPath, slot: Int, sequence: Int64, clientAddress: String, parameters: String, media: MediaSummary, end: End? = nil
     ) {
         self.path = path
         self.slot = slot
@@ -54,12 +54,7 @@ package struct PushDetails: Sendable, Equatable {
         self.sequence = try data.number("sequence")
         self.clientAddress = try data.text("clientAddress")
         self.parameters = try data.text("parameters")
-        var media = PushMedia()
-        media.width = try data.optionalNumber("width").map { Int($0) }
-        media.height = try data.optionalNumber("height").map { Int($0) }
-        media.videoCodec = try data.optionalText("videoCodec")
-        media.audioCodec = try data.optionalText("audioCodec")
-        self.media = media
+        self.media = try data.media()
         self.end = hasEnded ? try End(data) : nil
     }
 
@@ -71,10 +66,7 @@ package struct PushDetails: Sendable, Equatable {
         data.add("sequence", self.sequence)
         data.add("clientAddress", self.clientAddress)
         data.add("parameters", self.parameters)
-        data.add("width", self.media.width)
-        data.add("height", self.media.height)
-        data.add("videoCodec", self.media.videoCodec)
-        data.add("audioCodec", self.media.audioCodec)
+        data += self.media.members
         if let end = self.end {
             data.add("durationMs", end.durationMs)
             data.add("end", end.reason?.rawValue)

@@ -21,7 +21,7 @@ package struct RecordingDetails: Sendable, Equatable {
         package let endedAt: Int64?
         package let durationMs: Int64?
         package let bytes: Int64?
-        package let media: RecordingMedia
+        package let media: MediaSummary
     }
 
     /// A file.
@@ -79,9 +79,7 @@ extension RecordingDetails.File {
         self.endedAt = try data.optionalNumber("endedMs")
         self.durationMs = try data.optionalNumber("durationMs")
         self.bytes = try data.optionalNumber("bytes")
-        self.media = RecordingMedia(
-            videoCodec: try data.optionalText("videoCodec"), audioCodec: try data.optionalText("audioCodec"),
-            width: try data.optionalNumber("width").map { Int($0) }, height: try data.optionalNumber("height").map { Int($0) })
+        self.media = try data.media()
     }
 
     fileprivate var members: [JSONValue.Member] {
@@ -94,10 +92,6 @@ extension RecordingDetails.File {
         data.add("endedMs", self.endedAt)
         data.add("durationMs", self.durationMs)
         data.add("bytes", self.bytes)
-        data.add("videoCodec", self.media.videoCodec)
-        data.add("audioCodec", self.media.audioCodec)
-        data.add("width", self.media.width)
-        data.add("height", self.media.height)
-        return data
+        return data + self.media.members
     }
 }

@@ -82,22 +82,6 @@ package struct RecordingOrder: Sendable, Equatable {
     }
 }
 
-/// The codecs and picture size of a recording's file.
-package struct RecordingMedia: Sendable, Equatable {
-    package var videoCodec: String?
-    package var audioCodec: String?
-    /// Pixels.
-    package var width: Int?
-    package var height: Int?
-
-    package init(videoCodec: String? = nil, audioCodec: String? = nil, width: Int? = nil, height: Int? = nil) {
-        self.videoCodec = videoCodec
-        self.audioCodec = audioCodec
-        self.width = width
-        self.height = height
-    }
-}
-
 /// A recording's file as the store lists it. A value.
 package struct Recording: Sendable, Equatable {
     /// 16 hexadecimal digits.
@@ -117,7 +101,7 @@ package struct Recording: Sendable, Equatable {
     package var durationMs: Int64
     /// Size of the file; 0 while it is being written.
     package var bytes: Int64
-    package let media: RecordingMedia
+    package let media: MediaSummary
     /// Frames dropped because the disk was too slow.
     package var droppedFrames: Int64
     /// Whether the index precedes the media.
@@ -126,7 +110,7 @@ package struct Recording: Sendable, Equatable {
     package let row: Int64
 
     /// Makes a recording whose file is being written.
-    package init(id: String, task: RecordingTask, part: Int, file: String, startedAt: Int64, media: RecordingMedia, row: Int64 = 0) {
+    package init(id: String, task: RecordingTask, part: Int, file: String, startedAt: Int64, media: MediaSummary, row: Int64 = 0) {
         self.id = id
         self.task = task
         self.part = part

@@ -33,7 +33,7 @@ package protocol LiveRooms: PushFacts {
 package protocol PushFacts: AnyObject, Sendable {
     /// A connection took over the push that it had left.
     func pushReturned(_ grant: PushGrant)
-    func mediaArrived(_ sequence: PushSequence, _ media: PushMedia)
+    func mediaArrived(_ sequence: PushSequence, _ media: MediaSummary)
     /// No media for as long as the stream waits for it.
     func mediaIdle(_ sequence: PushSequence)
     /// The publisher said that it pauses.

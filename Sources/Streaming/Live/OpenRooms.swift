@@ -26,7 +26,7 @@ package final class OpenRooms: LiveRooms {
     package func kick(_ kick: SessionKick, by actor: Actor) {}
     package func onOutcome(_ body: @escaping @Sendable ([RoomOutcome]) -> Void) {}
     package func pushReturned(_ grant: PushGrant) {}
-    package func mediaArrived(_ sequence: PushSequence, _ media: PushMedia) {}
+    package func mediaArrived(_ sequence: PushSequence, _ media: MediaSummary) {}
     package func mediaIdle(_ sequence: PushSequence) {}
     package func pauseAnnounced(_ sequence: PushSequence) {}
     package func healthChanged(_ sequence: PushSequence, _ health: HealthRecord) {}

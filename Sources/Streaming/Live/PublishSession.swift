@@ -25,7 +25,7 @@ package protocol PublishSession: AnyObject, Sendable {
     /// The publisher's claim on the stream was accepted.
     func began(_ stream: Relay.Stream)
     /// The codecs and size of the first media; nil before any, and for sessions that do not watch it.
-    var firstMedia: PushMedia? { get }
+    var firstMedia: MediaSummary? { get }
     /// A frame was dropped: it is not audio or, if `isMuted`, the session is not open.
     func leftOut(_ isMuted: Bool)
     func pauseAnnounced()
@@ -34,7 +34,7 @@ package protocol PublishSession: AnyObject, Sendable {
 }
 
 extension PublishSession {
-    package var firstMedia: PushMedia? { nil }
+    package var firstMedia: MediaSummary? { nil }
 }
 
 /// A client's publish or play on one message stream of its connection, which may be ended without the rest. Any thread.
@@ -85,7 +85,7 @@ package protocol RoomPublisher: EndablePublisher {
 
 extension RoomPublisher {
     package func publisherActive(_ token: StreamState.Token, _ meter: StreamMeter) {
-        self.rooms.mediaArrived(self.sequence, PushMedia(meter))
+        self.rooms.mediaArrived(self.sequence, MediaSummary(meter))
     }
 
     package func publisherQuiet(_ token: StreamState.Token) { self.rooms.mediaIdle(self.sequence) }

@@ -69,7 +69,7 @@ package struct FinishedPush: Sendable, Equatable {
     package var bytes: UInt64
     package var end: PushEnd
     /// Codecs and size, as far as they are known.
-    package var media = PushMedia()
+    package var media = MediaSummary()
 
     package enum Source: String, Sendable, CaseIterable {
         case rtmp, rtmps
@@ -94,13 +94,10 @@ package struct FinishedPush: Sendable, Equatable {
     }
 }
 
-extension PushMedia {
+extension MediaSummary {
     package init(_ meter: StreamMeter) {
-        self.init()
-        self.width = meter.video?.width
-        self.height = meter.video?.height
-        self.videoCodec = meter.video?.codec.name
-        self.audioCodec = meter.audio?.codec.name
+        let video = meter.video
+        self.init(width: video?.width, height: video?.height, videoCodec: video?.codec.name, audioCodec: meter.audio?.codec.name)
     }
 }
 
@@ -122,7 +119,7 @@ extension LiveStreams {
     /// Call before the publisher with this token leaves the stream, whose home loop knows the codecs. `seen`: the codecs seen earlier. `loop`: the
     /// connection's loop, on which this runs; nil for a link.
     package func pushEnded(
-        _ stream: Relay.Stream, _ token: StreamState.Token, on loop: LoopContext?, seen: PushMedia?, _ push: FinishedPush
+        _ stream: Relay.Stream, _ token: StreamState.Token, on loop: LoopContext?, seen: MediaSummary?, _ push: FinishedPush
     ) {
         switch push.source {
         case .rtmp: loop?.ended(.rtmp, received: push.bytes)
@@ -132,7 +129,7 @@ extension LiveStreams {
         guard let observer = self.sessionObserver, !TalkStreamName.isTalk(path: stream.path) else { return }
         stream.home.run { home in
             var whole = push
-            whole.media = home.meter(of: stream, token: token).map(PushMedia.init) ?? seen ?? PushMedia()
+            whole.media = home.meter(of: stream, token: token).map(MediaSummary.init) ?? seen ?? MediaSummary()
             observer.pushEnded(whole)
         }
     }

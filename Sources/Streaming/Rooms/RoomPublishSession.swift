@@ -28,7 +28,7 @@ package final class RoomPublishSession: PublishSession {
         Delegate(self.grant, rooms: self.admission.rooms, publisher: publisher, media: self.media)
     }
 
-    package var firstMedia: PushMedia? { self.media.seen }
+    package var firstMedia: MediaSummary? { self.media.seen }
 
     package func began(_ stream: Relay.Stream) {
         if self.grant.returns > 0 { self.admission.rooms.pushReturned(self.grant) }
@@ -60,7 +60,7 @@ package final class RoomPublishSession: PublishSession {
         }
 
         func publisherActive(_ token: StreamState.Token, _ meter: StreamMeter) {
-            let media = PushMedia(meter)
+            let media = MediaSummary(meter)
             self.media.saw(media)
             self.rooms.mediaArrived(self.sequence, media)
         }
@@ -74,9 +74,9 @@ package final class RoomPublishSession: PublishSession {
 
     /// The push's codecs, kept for its end: a successor that took the stream over has already replaced them in the stream. Any thread.
     private final class SeenMedia: Sendable {
-        private let media = Mutex<PushMedia?>(nil)
+        private let media = Mutex<MediaSummary?>(nil)
 
-        var seen: PushMedia? { self.media.withLock { $0 } }
-        func saw(_ media: PushMedia) { self.media.withLock { $0 = media } }
+        var seen: MediaSummary? { self.media.withLock { $0 } }
+        func saw(_ media: MediaSummary) { self.media.withLock { $0 = media } }
     }
 }

@@ -42,7 +42,7 @@ import Testing
         // Rows without files: a file is written when pictures come.
         let work = RecordingTask(
             id: "00000000000000ab", path: StreamPath(app: "live", name: Self.foreign), roomID: RoomID(stored: Self.foreign), slot: 1)
-        let recording = Recording(id: "00000000000000ac", task: work, part: 1, file: "x.mp4", startedAt: 1, media: RecordingMedia())
+        let recording = Recording(id: "00000000000000ac", task: work, part: 1, file: "x.mp4", startedAt: 1, media: MediaSummary())
         let isStored = await withCheckedContinuation { done in
             server.server.parts.rooms.recordingBegan(recording) { done.resume(returning: $0) }
         }

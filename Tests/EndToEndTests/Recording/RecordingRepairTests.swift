@@ -19,7 +19,7 @@ import Testing
     private static let row = Recording(
         id: "0123456789abcdef",
         task: RecordingTask(id: "t", path: StreamPath(app: "live", name: "cam1"), roomID: nil, slot: 0), part: 1, file: "a.mp4",
-        startedAt: 0, media: RecordingMedia())
+        startedAt: 0, media: MediaSummary())
 
     /// Runs the body with a finisher over a folder of its own.
     private static func withFinisher(_ body: (RecordingFinisher, URL) async throws -> Void) async throws {

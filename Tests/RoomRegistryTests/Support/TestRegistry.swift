@@ -122,7 +122,7 @@ final class TestRegistry: Sendable {
     @discardableResult
     func goLive(_ path: String) async throws -> PushGrant {
         let grant = try await self.push(path).get()
-        self.registry.mediaArrived(grant.sequence, PushMedia())
+        self.registry.mediaArrived(grant.sequence, MediaSummary())
         await self.settle()
         return grant
     }
