@@ -213,13 +213,13 @@ let package = Package(
             ]),
         // Checks of a server and of its machine.
         library(
-            "Doctor", "CommandSupport FFmpeg LibC LinkTransport Media ServerConfiguration ServerData Store Support",
+            "Doctor", "CommandSupport FFmpeg LibC LinkTransport Listening Media ServerConfiguration ServerData Store Support",
             [
                 httpClient, webSocket, nioCore, nioPosix, nioSSL, nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         library(
-            "Commands", "CommandSupport Doctor FFmpeg LibC RoomRegistry Rooms ServerConfiguration ServerData Store Support",
+            "Commands", "CommandSupport Doctor FFmpeg LibC Listening RoomRegistry Rooms ServerConfiguration ServerData Store Support",
             [nioCore, nioPosix, .product(name: "ArgumentParser", package: "swift-argument-parser")]),
         program(
             "earshot", "CommandSupport Commands EarshotServer HTTPAPI LibC ServerConfiguration Support",

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import Listening
 import ServerConfiguration
 
 struct Config: ParsableCommand {
@@ -12,6 +13,9 @@ struct Config: ParsableCommand {
 
         func run() throws {
             let config = try self.settings.load().config
+            do throws(CertificateStore.Mismatch) { _ = try CertificateStore.pair(config.rtmps.files) } catch {
+                throw CommandFailure(.failed, error.description)
+            }
             print("The configuration is valid.")
             for warning in ConfigWarnings.of(config) { Console.complain("warning: \(warning).") }
         }

@@ -89,8 +89,8 @@ package final class Server: Sendable {
         let sockets = ListeningSockets(reloading == nil ? .none : ProcessStart.inheritSockets(), group: group, log: log)
         self.sockets = sockets
         var listeners = [RTMPListener(services: rtmp, address: config.rtmp.listen, certificate: nil, sockets: sockets, group: group)]
-        if let address = config.rtmps.address, let path = config.rtmps.certificate, let key = config.rtmps.key {
-            let store = try CertificateStore(certificatePath: path, keyPath: key)
+        if let address = config.rtmps.address, let pair = try CertificateStore.pair(config.rtmps.files) {
+            let store = CertificateStore(pair)
             store.warn(log)
             listeners.append(RTMPListener(services: rtmp, address: address, certificate: store, sockets: sockets, group: group))
             self.certificate = store

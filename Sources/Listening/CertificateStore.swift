@@ -26,10 +26,7 @@ package final class CertificateStore: Sendable {
     /// Days before a certificate's expiry from which the log warns of it.
     static let warningDays: Int64 = 30
 
-    /// Throws if the files cannot be read or do not match.
-    package init(certificatePath: String, keyPath: String) throws {
-        self.contexts = Mutex(try Self.read(certificatePath: certificatePath, keyPath: keyPath))
-    }
+    package init(_ pair: Contexts) { self.contexts = Mutex(pair) }
 
     /// The context without ALPN (RFC 7301).
     package var current: NIOSSLContext { self.contexts.withLock { $0.plain } }
@@ -49,6 +46,23 @@ package final class CertificateStore: Sendable {
 
     /// Uses this certificate for new connections.
     package func use(_ new: Contexts) { self.contexts.withLock { $0 = new } }
+
+    /// A certificate and a key that cannot be used together. The words name the settings and the files.
+    package struct Mismatch: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// Reads the pair of the settings' files without using it yet; nil without TLS. Blocks.
+    package static func pair(_ files: (certificate: String, key: String)?) throws(Mismatch) -> Contexts? {
+        guard let (certificate, key) = files else { return nil }
+        do {
+            return try self.read(certificatePath: certificate, keyPath: key)
+        } catch {
+            throw Mismatch(
+                description: "rtmps.certificate, rtmps.key: \(certificate) and \(key) cannot be used: \(error); expected a PEM certificate"
+                    + " and its own key, without a passphrase")
+        }
+    }
 
     /// Reads another certificate without using it yet. Throws if the files cannot be read or do not match. Blocks.
     package static func read(certificatePath: String, keyPath: String) throws -> Contexts {

@@ -50,6 +50,23 @@ package final class ListeningSockets: Sendable {
         return channel
     }
 
+    /// Throws if this program does not listen on the address and could not: a bind tells, and is undone. Blocks.
+    package func check(_ scheme: String, on address: HostPort) throws(ListenError) {
+        let isOurs = self.state.withLock { state in
+            state.listeners.contains { listener in
+                guard let local = listener.channel.localAddress, let host = local.ipAddress, let port = local.port else { return false }
+                return HostPort(host: host, port: port).clashes(with: address)
+            }
+        }
+        guard !isOurs, address.port != 0 else { return }
+        do {
+            let probe = ServerBootstrap(group: self.group).serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            try probe.bind(host: address.host, port: address.port).wait().close().wait()
+        } catch {
+            throw ListenError(scheme: scheme, address: address, cause: error)
+        }
+    }
+
     /// Closes inherited sockets that no setting names, because their clients would never be accepted. Call when all listeners are open.
     package func closeOthers() {
         let others = self.state.withLock { state in

@@ -65,6 +65,12 @@ package struct ServerConfig: Sendable, Equatable {
 
         /// The address to listen on; nil when RTMPS is off.
         package var address: HostPort? { certificate == nil ? nil : listen ?? Self.defaultListen }
+
+        /// The paths of the certificate and of its key; nil without TLS.
+        package var files: (certificate: String, key: String)? {
+            guard let certificate, let key else { return nil }
+            return (certificate, key)
+        }
     }
 
     /// The HTTP listener: API, event feed, health checks, and playing over HTTP.

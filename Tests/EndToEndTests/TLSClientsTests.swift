@@ -49,7 +49,7 @@ import Testing
     @Test func aBrokenFileKeepsTheOldCertificate() async throws {
         try await Fixture.withDirectory { directory in
             let files = try await Certificate.make("first", in: directory)
-            let store = try CertificateStore(certificatePath: files.certificate, keyPath: files.key)
+            let store = CertificateStore(try CertificateStore.read(certificatePath: files.certificate, keyPath: files.key))
             let first = store.current
             try "no certificate".write(toFile: files.certificate, atomically: true, encoding: .utf8)
             #expect(throws: (any Error).self) { try store.reload() }

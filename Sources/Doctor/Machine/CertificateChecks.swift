@@ -1,5 +1,6 @@
 import CommandSupport
 import LibC
+import Listening
 import NIOSSL
 import ServerConfiguration
 import Support
@@ -46,6 +47,12 @@ enum CertificateChecks {
     static func run(_ subject: LocalSubject) -> [DoctorResult] {
         guard let path = subject.config.rtmps.certificate else {
             return [.pass("certificate", "none: RTMPS and HTTPS are off")]
+        }
+        do throws(CertificateStore.Mismatch) { _ = try CertificateStore.pair(subject.config.rtmps.files) } catch {
+            return [
+                .fail(
+                    "certificate", error.description, "put the certificate with its chain and the key that it was made with there, as PEM")
+            ]
         }
         do {
             let chain = try NIOSSLCertificate.fromPEMFile(path)

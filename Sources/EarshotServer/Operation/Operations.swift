@@ -83,7 +83,7 @@ package final class Operations: ServerOperations {
             // If the next program could not start, nothing would serve the clients.
             guard self.reloading != nil else { throw ValueProblem("this process is not the server's own") }
             let program = try NextProgram()
-            try await DiskWork.run { Result { try program.check(within: Self.checkSeconds) } }.get()
+            try await DiskWork.run { Result { try self.rehearse(program) } }.get()
             restart = try await ServerRestart(program, self.sockets)
         } catch {
             let problems = "\(error)".split(separator: "\n").map(String.init)
@@ -101,6 +101,19 @@ package final class Operations: ServerOperations {
         // Another drain came first. Take the kept restart out under the lock, because a signal may already have cancelled it.
         if isFirst { self.cancelRestart() } else { restart.cancel() }
         return start
+    }
+
+    /// What the next program does first, as far as it can be done beside this one: it checks its settings and loads certificate and keys; and the
+    /// addresses that this one does not listen on are free. Blocks.
+    private func rehearse(_ program: NextProgram) throws {
+        try program.check(within: Self.checkSeconds)
+        guard let config = try self.reloading?.read() else { return }
+        _ = try CertificateStore.pair(config.rtmps.files)
+        _ = try KeyRing.load(config: config)
+        let addresses: [(String, HostPort?)] = [
+            ("rtmp", config.rtmp.listen), ("rtmps", config.rtmps.address), ("http", config.http.listen), ("https", config.httpsAddress),
+        ]
+        for case (let scheme, let address?) in addresses { try self.sockets.check(scheme, on: address) }
     }
 
     private func cancelRestart() {
@@ -168,7 +181,7 @@ package final class Operations: ServerOperations {
     private func reloadNow() -> Result<ReloadReport, ReloadRefusal> {
         do {
             let change = self.parts.config.adopting(try self.reloading?.read() ?? self.parts.config)
-            let tls = try self.readCertificate(change.config)
+            let tls = self.certificate == nil ? nil : try CertificateStore.pair(change.config.rtmps.files)
             let keys = try KeyRing.load(config: change.config)
             self.parts.apply(change.config, keys)
             self.http.set(HTTPLimits(change.config), change.config.access)
@@ -183,22 +196,6 @@ package final class Operations: ServerOperations {
             let lines = "\(error)".split(separator: "\n").map(String.init)
             return .failure(.mistakes(lines))
         }
-    }
-
-    /// Nil without TLS.
-    private func readCertificate(_ config: ServerConfig) throws -> CertificateStore.Contexts? {
-        guard self.certificate != nil, let path = config.rtmps.certificate, let key = config.rtmps.key else { return nil }
-        do {
-            return try CertificateStore.read(certificatePath: path, keyPath: key)
-        } catch {
-            throw CertificateProblem(
-                description:
-                    "rtmps.certificate, rtmps.key: \(path) and \(key) cannot be used: \(error); expected a PEM certificate and its key")
-        }
-    }
-
-    private struct CertificateProblem: Error, CustomStringConvertible {
-        let description: String
     }
 
     private func log(_ outcome: Result<ReloadReport, ReloadRefusal>, by who: String) {
