@@ -51,7 +51,6 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private var frameRate = WebSocketFrameRate()
     private var closeReason: CloseReason?
     private var closeDetail: String?
-    private var remote = "unknown"
     private var bytesReceived: UInt64 = 0
     private var openedMs: Int64 = 0
     private var lastPingMs: Int64 = 0
@@ -86,11 +85,13 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         return log
     }
 
+    /// The client's address; with its port unless a proxy told of it.
+    private var remote: String { self.play.request.remote?.shown ?? "unknown" }
+
     // MARK: Life
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        self.remote = self.services.clients.peer(of: context.channel)?.hostAndPort ?? "unknown"
         guard let loop = self.services.streams.context(of: context.eventLoop), context.channel.isActive else {
             context.close(promise: nil)
             return

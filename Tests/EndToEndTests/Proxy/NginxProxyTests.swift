@@ -32,10 +32,11 @@ import Testing
                         #expect(await server.lines.comes("access.trustedProxies", "proxy=127.0.0.1"))
                         return
                     }
-                    for format in ["flv", "m3u8", "mp4"] {
+                    for (format, transport) in [("flv", "http-flv"), ("m3u8", "hls"), ("mp4", "http-fmp4")] {
                         let played = ["ffmpeg", "-v", "error", "-i", "\(proxy)/live/cam1.\(format)", "-t", "1", "-f", "null", "-"]
                         let outcome = try await ClientProcess.run(played)
                         #expect(outcome.status == 0, "\(format): \(outcome.errors)")
+                        #expect(await server.lines.comes("Play started", "remote=192.0.2.7", "transport=\(transport)"))
                     }
                     #expect(try await HTTPAnswer.get("\(proxy)/api/v1/streams", token: server.token).status == 200)
                     // The header that nginx adds for a remote client: the rules for strangers apply.
