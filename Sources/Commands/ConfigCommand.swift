@@ -12,12 +12,13 @@ struct Config: ParsableCommand {
         @OptionGroup var settings: SettingsOptions
 
         func run() throws {
-            let config = try self.settings.load().config
+            let loaded = try self.settings.load()
+            let config = loaded.config
             do throws(CertificateStore.Mismatch) { _ = try CertificateStore.pair(config.rtmps.files) } catch {
                 throw CommandFailure(.failed, error.description)
             }
             print("The configuration is valid.")
-            for warning in ConfigWarnings.of(config) { Console.complain("warning: \(warning).") }
+            for warning in loaded.warnings { Console.complain("warning: \(warning).") }
         }
     }
 

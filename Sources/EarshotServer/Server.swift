@@ -141,7 +141,7 @@ package final class Server: Sendable {
         self.operations = Operations(
             parts, certificate: self.certificate, http: shared, sockets: sockets, manager: self.manager, reloading: reloading)
         parts.api.operate(self.operations)
-        for warning in ConfigWarnings.of(config) { log.warning("Open to all: \(warning)") }
+        for warning in ConfigWarnings.of(config) { log.warning("Settings: \(warning)") }
     }
 
     private static func consoleLogin(_ config: ServerConfig, _ parts: ServerParts, _ auditor: Auditor) throws -> ConsoleLogin {

@@ -5,6 +5,8 @@ package struct LoadedConfig: Sendable {
     package let config: ServerConfig
     /// Origins by dotted path; a default has none.
     package let origins: [String: ConfigOrigin]
+    /// What is valid and probably a mistake, a line each.
+    package let warnings: [String]
 
     /// Whether any value comes from a file.
     package var isFromFile: Bool { origins.values.contains { if case .file = $0 { true } else { false } } }
@@ -34,6 +36,7 @@ private struct ConfigLoader {
     private var config = ServerConfig()
     private var origins: [String: ConfigOrigin] = [:]
     private var mistakes: [ConfigError.Mistake] = []
+    private var warnings: [String] = []
     /// Paths with a mistake: checks across values skip them.
     private var refused: Set<String> = []
 
@@ -65,6 +68,8 @@ private struct ConfigLoader {
                 if !value.isEmpty { assign(setting, setting.split(value), .environment(name)) }
             } else if let problem = Self.unknownVariable(name, value) {
                 report(.init(path: nil, problem: "\(name): \(problem)", origin: .environment(name)))
+            } else if !Self.ofOthers.contains(name), !Self.isServiceLink(name, value) {
+                warnings.append("\(name) is no setting's variable and is not read")
             }
         }
     }
@@ -85,13 +90,14 @@ private struct ConfigLoader {
             report(.init(path: finding.path, problem: finding.problem, origin: origins[finding.path] ?? .defaults))
         }
         guard mistakes.isEmpty else { throw ConfigError(mistakes: mistakes) }
-        return LoadedConfig(config: config, origins: origins)
+        return LoadedConfig(config: config, origins: origins, warnings: warnings + ConfigWarnings.of(config))
     }
 
     private mutating func assign(_ setting: ConfigSetting, _ values: [String], _ origin: ConfigOrigin) {
         do throws(ValueProblem) {
             try setting.assign(values, &config)
             origins[setting.path] = origin
+            if let warning = ConfigWarnings.ofUnit(setting, values) { warnings.append(warning) }
         } catch {
             report(.init(path: setting.path, problem: error.description, origin: origin))
         }
@@ -105,10 +111,7 @@ private struct ConfigLoader {
     /// The problem of a misspelt variable; nil for foreign ones. Kubernetes sets `EARSHOT_SERVICE_HOST`, `EARSHOT_PORT_1935_TCP` and
     /// others for a service of that name, so not every unknown variable is a mistake.
     private static func unknownVariable(_ name: String, _ value: String) -> String? {
-        let isServiceLink =
-            name.hasSuffix("_SERVICE_HOST") || name.contains("_SERVICE_PORT") || name.contains("_TCP") || name.contains("_UDP")
-            || value.hasPrefix("tcp://") || value.hasPrefix("udp://")
-        guard !isServiceLink else { return nil }
+        guard !Self.isServiceLink(name, value) else { return nil }
         let names = ConfigSetting.all.map(\.environmentName)
         if let meant = Suggestion.nearest(String(name.dropFirst(8)), names.map { String($0.dropFirst(8)) }) {
             return "unknown variable; did you mean EARSHOT_\(meant)?"
@@ -116,4 +119,12 @@ private struct ConfigLoader {
         let section = ConfigSetting.sections.contains { !$0.contains(".") && name.hasPrefix("EARSHOT_\($0.uppercased())_") }
         return section ? "unknown variable" : nil
     }
+
+    private static func isServiceLink(_ name: String, _ value: String) -> Bool {
+        name.hasSuffix("_SERVICE_HOST") || name.contains("_SERVICE_PORT") || name.contains("_TCP") || name.contains("_UDP")
+            || value.hasPrefix("tcp://") || value.hasPrefix("udp://")
+    }
+
+    /// Variables of the commands that call a server.
+    private static let ofOthers: Set<String> = ["EARSHOT_SERVER", "EARSHOT_TOKEN"]
 }

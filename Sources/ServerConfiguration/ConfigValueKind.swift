@@ -139,7 +139,7 @@ extension ConfigValueKind<[String]> {
             expected: expected, isList: true,
             read: { (values: [String]) throws(ValueProblem) in
                 guard values.count <= most else { throw ValueProblem("has \(values.count) \(things); expected \(most) at most") }
-                return try values.map(one)
+                return try readAll(values, one)
             },
             write: { $0 })
     }
@@ -199,19 +199,32 @@ extension ConfigValueKind {
         Self(
             expected: "a list such as [\(example)]", isList: true,
             read: { (values: [String]) throws(ValueProblem) in
-                var all: NameTable<One> = [:]
-                for value in values {
+                let pairs = try readAll(values) { (value: String) throws(ValueProblem) -> (String, One) in
                     let parts = value.split(separator: "=", omittingEmptySubsequences: false)
                     guard parts.count == 2, !parts[0].isEmpty else {
                         throw ValueProblem("\"\(value)\" is not app=value; expected e.g. \(example)")
                     }
                     if let problem = NameForm.problem(value) { throw ValueProblem("\"\(value)\" \(problem)") }
-                    all[String(parts[0])] = try one.read([String(parts[1])])
+                    return (String(parts[0]), try one.read([String(parts[1])]))
                 }
+                var all: NameTable<One> = [:]
+                for (app, value) in pairs { all[app] = value }
                 return all
             },
             write: { $0.sorted { $0.key < $1.key }.map { "\($0.key)=\(one.write($0.value)?.joined() ?? "")" } })
     }
+}
+
+/// Reads each of a list's items. Throws the problems of all in one.
+private func readAll<Item>(
+    _ values: [String], _ one: (String) throws(ValueProblem) -> Item
+) throws(ValueProblem) -> [Item] {
+    var (items, problems): ([Item], [String]) = ([], [])
+    for value in values {
+        do throws(ValueProblem) { items.append(try one(value)) } catch { problems.append(error.description) }
+    }
+    guard problems.isEmpty else { throw ValueProblem(problems.joined(separator: "; ")) }
+    return items
 }
 
 extension ConfigValueKind<[CIDR]> {
@@ -220,9 +233,8 @@ extension ConfigValueKind<[CIDR]> {
             expected: "a list of networks", isList: true,
             read: { (values: [String]) throws(ValueProblem) in
                 var networks: [CIDR] = []
-                for value in values {
-                    for network in try CIDR.parseList(value) where !networks.contains(network) { networks.append(network) }
-                }
+                let lists = try readAll(values) { (value: String) throws(ValueProblem) in try CIDR.parseList(value) }
+                for network in lists.joined() where !networks.contains(network) { networks.append(network) }
                 return networks
             },
             write: { $0.map(\.description) })

@@ -3,7 +3,47 @@ package import Support
 /// Warns about settings that are valid and probably a mistake. Pure.
 package enum ConfigWarnings {
     /// One line each.
-    package static func of(_ config: ServerConfig) -> [String] { self.openToAll(config).map { [$0] } ?? [] }
+    package static func of(_ config: ServerConfig) -> [String] {
+        let open = self.openToAll(config).map { [$0] } ?? self.pushableByAll(config).map { [$0] } ?? []
+        return open + self.improbable(config)
+    }
+
+    /// A duration without its unit, of a thousand seconds or more: probably meant as milliseconds.
+    static func ofUnit(_ setting: ConfigSetting, _ values: [String]) -> String? {
+        guard setting.expected.hasPrefix("a duration"), let text = values.first, let seconds = Int64(text), seconds >= 1_000,
+            let milliseconds = ConfigUnits.milliseconds(text)
+        else { return nil }
+        return "\(setting.path): \(text) counts as seconds (\(ConfigUnits.duration(milliseconds: milliseconds)));"
+            + " write \(text)s, or \(text)ms if that was meant"
+    }
+
+    /// Values that no server needs.
+    private static func improbable(_ config: ServerConfig) -> [String] {
+        var all: [String] = []
+        let text = ConfigUnits.duration(milliseconds:)
+        if config.relay.maxBehindMs > 300_000 {
+            all.append("relay.maxBehind: slow viewers may be \(text(config.relay.maxBehindMs)) behind live, and all of it stays in memory")
+        }
+        if config.rooms.policy.retentionMs < 60_000 {
+            all.append(
+                "rooms.policy.retention: ended rooms are forgotten after \(text(config.rooms.policy.retentionMs)), before anybody can ask")
+        }
+        if config.limits.publishersTotal > config.limits.connections {
+            all.append(
+                "limits.publishersTotal (\(config.limits.publishersTotal)) is never reached: limits.connections is"
+                    + " \(config.limits.connections)")
+        }
+        return all
+    }
+
+    /// Pushing without any restriction, on a port that other machines reach.
+    private static func pushableByAll(_ config: ServerConfig) -> String? {
+        let ports = self.publicPorts(config).filter { $0.hasPrefix("rtmp") }
+        guard self.admitsEverybody(config.access.publishFrom), config.hooks.onPublish == nil, !ports.isEmpty else { return nil }
+        return
+            "everybody may push (access.publishFrom is any), and \(ports.joined(separator: ", ")) can be reached from other machines; name"
+            + " networks, or leave it out and hand out signed URLs"
+    }
 
     /// Pushing, playing and the API all without any restriction, on ports that other machines reach.
     private static func openToAll(_ config: ServerConfig) -> String? {

@@ -20,7 +20,7 @@ struct ConfigYAML {
             guard let root = try compose(yaml: text) else { return }
             section(root, path: "")
         } catch let error as YamlError {
-            mistakes.append(Self.mistake(error, file: file))
+            mistakes.append(Self.mistake(error, text, file: file))
         } catch {
             mistakes.append(.init(path: nil, problem: "not valid YAML: \(error)", origin: .file(file, line: nil)))
         }
@@ -53,7 +53,13 @@ struct ConfigYAML {
         guard !entries.contains(where: { $0.setting.path == setting.path }) else {  // compares our own words
             return report(setting.path, "is set twice", key)
         }
-        guard !Self.isNull(node) else { return }  // `key:` with nothing after it stays as it was
+        guard !Self.isNull(node) else {
+            // `key:` with nothing after it stays as it was.
+            if let text = node.scalar?.string, !text.isEmpty {
+                report(setting.path, "is \(text); leave the line out for the default", node)
+            }
+            return
+        }
         switch node {
         case .scalar(let scalar):
             entries.append(Entry(setting: setting, values: setting.split(scalar.string), line: key.mark?.line))
@@ -92,11 +98,34 @@ struct ConfigYAML {
         return "is \(kind(node))"
     }
 
-    private static func mistake(_ error: YamlError, file: String) -> ConfigError.Mistake {
+    /// What a line that YAML cannot read probably meant; empty if that is not known.
+    private static func hint(_ line: Substring?) -> String {
+        guard let line else { return "" }
+        if line.prefix(while: \.isWhitespace).contains("\t") { return "; the line begins with a tab: YAML indents with spaces" }
+        if line.contains(": [") || line.contains(": :"), line.contains("::") {
+            return "; an IPv6 address needs quotes, as in \"[::1]:1935\""
+        }
+        return ""
+    }
+
+    /// The line, from 1, on which `key` stands for the second time in the mapping that begins at `start`.
+    private static func secondLine(of key: String, _ lines: [Substring], from start: Int, column: Int) -> Int? {
+        let indent = String(repeating: " ", count: max(column - 1, 0))
+        let found = lines.indices.dropFirst(max(start - 1, 0)).filter { index in
+            ["\(indent)\(key):", "\(indent)\"\(key)\":", "\(indent)'\(key)':"].contains { lines[index].hasPrefix($0) }
+        }
+        return found.count > 1 ? found[1] + 1 : nil
+    }
+
+    private static func mistake(_ error: YamlError, _ text: String, file: String) -> ConfigError.Mistake {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+
         func at(_ line: Int, _ column: Int, _ problem: String, _ context: YamlError.Context?) -> ConfigError.Mistake {
             let whole = [context.map { "\($0.text) (begun at line \($0.mark.line))" }, problem].compactMap(\.self).joined(separator: ", ")
             return .init(
-                path: nil, problem: "line \(line), column \(column): not valid YAML: \(whole)",
+                path: nil,
+                problem: "line \(line), column \(column): not valid YAML: \(whole)"
+                    + Self.hint(lines.indices.contains(line - 1) ? lines[line - 1] : nil),
                 origin: .file(file, line: line))
         }
         switch error {
@@ -104,7 +133,10 @@ struct ConfigYAML {
             .composer(let context, let problem, let mark, _):
             return at(mark.line, mark.column, problem, context)
         case .duplicatedKeysInMapping(let duplicates, let context):
-            return at(context.mark.line, context.mark.column, "the same key twice: \(duplicates.joined(separator: ", "))", nil)
+            let second = duplicates.lazy.compactMap { Self.secondLine(of: $0, lines, from: context.mark.line, column: context.mark.column) }
+                .first
+            return at(
+                second ?? context.mark.line, context.mark.column, "the same key twice: \(duplicates.joined(separator: ", "))", nil)
         case .reader(let problem, let offset, _, let yaml):
             // The reader gives only an offset in bytes.
             let before = yaml.utf8.prefix(max(offset ?? 0, 0))

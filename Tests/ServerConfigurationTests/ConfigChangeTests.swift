@@ -96,6 +96,8 @@ import Testing
         config.rtmp.listen = HostPort(host: "0.0.0.0", port: 1935)
         #expect(ConfigWarnings.of(config).count == 1 && ConfigWarnings.of(config)[0].contains("rtmp.listen"))
         config.access.playFrom = CIDR.loopback
-        #expect(ConfigWarnings.of(config).isEmpty)
+        #expect(ConfigWarnings.of(config).count == 1 && ConfigWarnings.of(config)[0].hasPrefix("everybody may push (access.publishFrom"))
+        config.hooks.onPublish = "https://backend.example/publish"
+        #expect(ConfigWarnings.of(config).isEmpty, "the hook decides")
     }
 }

@@ -41,6 +41,35 @@ import Testing
         #expect(try #require(ConfigSetting.byPath[path]).environmentName == name)
     }
 
+    /// Valid, and probably a mistake: the setting or variable, and part of the warning.
+    @Test(arguments: [
+        ("relay: {maxBehind: 5000}", "relay.maxBehind: 5000 counts as seconds (5000s); write 5000s, or 5000ms"),
+        ("relay: {maxBehind: 83m}", "relay.maxBehind: slow viewers may be 83m behind live"),
+        ("rooms: {policy: {retention: 1ms}}", "rooms.policy.retention: ended rooms are forgotten after 1ms"),
+        ("limits: {connections: 100, publishersTotal: 200}", "limits.publishersTotal (200) is never reached"),
+    ]) func improbableValuesAreWarnedOf(_ text: String, _ part: String) throws {
+        try Scratch.use { scratch in
+            let loaded = try ServerConfig.load(file: try scratch.write(text), environment: [:], flags: [:])
+            #expect(loaded.warnings.contains { $0.contains(part) }, "\(loaded.warnings)")
+        }
+    }
+
+    @Test func foreignVariablesAreWarnedOf() throws {
+        let environment = ["EARSHOT_FOO": "1", "EARSHOT_TOKEN": "x", "EARSHOT_SERVICE_HOST": "10.0.0.1"]
+        let loaded = try ServerConfig.load(file: nil, environment: environment, flags: [:])
+        #expect(loaded.warnings == ["EARSHOT_FOO is no setting's variable and is not read"])
+    }
+
+    /// What a list's items have wrong, all at once.
+    @Test func allItemsOfAListAreChecked() throws {
+        let error = #expect(throws: ConfigError.self) {
+            try ServerConfig.load(file: nil, environment: ["EARSHOT_ACCESS_PLAY_FROM": "10.0.0.0/99, here, 10.0.0.0/8"], flags: [:])
+        }
+        #expect(
+            error?.description.contains("10.0.0.0/99") == true && error?.description.contains("here") == true,
+            "\(String(describing: error))")
+    }
+
     @Test func aFileSetsEverything() throws {
         try Scratch.use { scratch in
             let file = try scratch.write(
@@ -173,7 +202,11 @@ import Testing
     @Test(arguments: [
         ("a: [1", "line 2, column 1: not valid YAML"), ("relay:\n\tgrace: 1", "line 2, column 1"),
         ("rtmp:\n  listen: [::]:1935\n", "line 2, column "),
-        ("log: {}\nlog: {}\n", "the same key twice: log"), ("log: {}\n---\nlog: {}\n", "line 2, column 1"),
+        ("log: {}\nlog: {}\n", "the same key twice: log"), ("rtmp: {}\nlog: {}\nrtmp: {}\n", "line 3, column 1"),
+        ("log:\n\tlevel: info\n", "begins with a tab: YAML indents with spaces"),
+        ("rtmp:\n  listen: [::1]:1935\n", "an IPv6 address needs quotes"),
+        ("relay:\n  maxBehind: ~\n", "relay.maxBehind: is ~; leave the line out"),
+        ("log: {}\n---\nlog: {}\n", "line 2, column 1"),
         ("a\u{1}b", "line 1, column 2"), ("x: *y", "line 1, column 4"), ("- 1\n- 2", "is a list; the file must be a mapping of settings"),
         ("5", "is a single value; the file must be a mapping of settings"),
         ("relay: {? [a] : 1}", "a key must be a single value, not a list"),

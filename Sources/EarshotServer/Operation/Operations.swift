@@ -212,7 +212,7 @@ package final class Operations: ServerOperations {
                     "Changed settings need a restart; their former values stay",
                     metadata: ["settings": "\(Self.list(report.change.waiting))"])
             }
-            for warning in report.warnings { log.warning("Open to all: \(warning)") }
+            for warning in report.warnings { log.warning("Settings: \(warning)") }
             if report.hasCertificate { self.certificate?.warn(log) }
         case .failure(.busy):
             log.warning("A reload is under way; this one is left out", metadata: ["by": "\(who)"])
