@@ -42,7 +42,7 @@ extension RTMPConnection {
         do throws(AdmissionRefusal) {
             let (name, request, pass) = try self.checkTalk(.play, address)
             try self.acquirePlayersPlace()
-            let acceptsOpus = self.connect?.fourCCs.contains { $0 == "Opus" || $0 == "*" } == true
+            let acceptsOpus = self.connect?.decodesOpus == true
             self.input.isDeciding = true
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
             let role = RTMPRole(connection: connection, streamID: streamID)

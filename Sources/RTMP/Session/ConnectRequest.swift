@@ -13,6 +13,9 @@ package struct ConnectRequest: Sendable, Equatable {
     package var acceptsTracks: Bool { self.capsEx & 2 != 0 }
     /// FourCCs, or "*"; at most ``fourCCLimit``.
     package var fourCCs: [String]
+    /// Whether the client plays Opus: `audioFourCcInfoMap` says so by the bit for decoding; only without that map is `fourCcList` enough, which also
+    /// lists what a client merely encodes.
+    package var decodesOpus: Bool
     /// Whether the client sent any Enhanced RTMP field; only then does the answer have some.
     package var isEnhanced: Bool
     package var transaction: Double
@@ -46,6 +49,12 @@ package struct ConnectRequest: Sendable, Equatable {
             }
         }
         self.fourCCs = Array(fourCCs.lazy.filter { $0.utf8.count <= 4 }.prefix(Self.fourCCLimit))
+        switch object["audioFourCcInfoMap"] ?? .null {
+        case .object(let entries), .ecmaArray(let entries):
+            let opus = entries.first { $0.name == "Opus" } ?? entries.first { $0.name == "*" }
+            self.decodesOpus = opus.flatMap(Self.mask).map { $0 & 1 != 0 } ?? false
+        default: self.decodesOpus = self.fourCCs.contains { $0 == "Opus" || $0 == "*" }
+        }
         self.isEnhanced = ["capsEx", "fourCcList", "videoFourCcInfoMap", "audioFourCcInfoMap"].contains { object[$0] != nil }
         self.transaction = command.transaction
         self.announcesPublish = object["type"]?.string == "nonprivate"
@@ -53,9 +62,10 @@ package struct ConnectRequest: Sendable, Equatable {
     }
 
     /// Whether the client accepts this codec. FourCcInfoMask: 1 decodes it, 2 encodes it, 4 forwards it; encoding alone is not enough.
-    private static func accepts(_ entry: AMF0Property) -> Bool {
-        entry.value.number.map { $0 >= 0 && $0 < 65_536 && Int($0) & 5 != 0 } ?? true
-    }
+    private static func accepts(_ entry: AMF0Property) -> Bool { entry.value.number == nil || (Self.mask(entry) ?? 0) & 5 != 0 }
+
+    /// Nil unless it is a number from 0 to 65,535.
+    private static func mask(_ entry: AMF0Property) -> Int? { entry.value.number.flatMap { $0 >= 0 && $0 < 65_536 ? Int($0) : nil } }
 
     private static func clip(_ text: String) -> String {
         text.utf8.count <= self.shownBytes ? text : String(decoding: text.utf8.prefix(self.shownBytes), as: UTF8.self)
