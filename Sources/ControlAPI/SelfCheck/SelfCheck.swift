@@ -72,7 +72,7 @@ struct SelfCheck: Sendable {
                     name: "streams", help: "Streams on the event loops; those counted in the registry.", expected: Int64(streams.count),
                     actual: Int64(services.streams.registry.count)),
                 .init(
-                    name: "openPushes", help: "Streams that connections and links publish; pushes that are running in the store.",
+                    name: "openPushes", help: "Streams that connections and links publish; this server's running pushes in the store.",
                     expected: Int64(pushes + services.figures.links.publishing),
                     actual: rooms.openPushes),
                 .init(

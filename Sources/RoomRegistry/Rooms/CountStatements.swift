@@ -20,6 +20,6 @@ extension StoreAccess {
             counters: try self.number("SELECT sum(n) FROM room_counts WHERE owner = ''") ?? 0,
             liveRooms: try self.number("SELECT count(*) FROM rooms WHERE state = $1", [live]) ?? 0,
             liveCounter: try self.number("SELECT sum(n) FROM room_counts WHERE owner = '' AND state = $1", [live]) ?? 0,
-            openPushes: try self.number("SELECT count(*) FROM pushes WHERE ended_at IS NULL") ?? 0)
+            openPushes: try self.number("SELECT count(*) FROM pushes WHERE ended_at IS NULL AND \(self.isMine)") ?? 0)
     }
 }

@@ -27,6 +27,13 @@ import Testing
             let none = try await b.call("GET", "streams/live/none", token: token)
             #expect(try none.json()["data"]["state"].string == "inactive")
 
+            // Each node compares its own pushes with the store, and not the other's.
+            for node in [a, b] {
+                try await eventually("counters that agree") {
+                    try await node.call("GET", "selfcheck", token: token).json()["data"]["ok"].bool == true
+                }
+            }
+
             let picture = try await b.call("GET", "rooms/cam1/snapshot.jpg", token: token)
             #expect(picture.status == 200 && picture.contentType == "image/jpeg", "\(picture.status)")
             #expect(picture.body.starts(with: [0xFF, 0xD8]) && picture.body.count > 1_000)
