@@ -13,9 +13,9 @@ import Support
 
 /// Holds HTTP players that arrive before the publisher.
 ///
-/// Players over RTMP wait as long as they like, but a page or player that gets 404 gives up. So if a room exists and waits for a publisher, the
-/// request is held for `http.firstWait`, and counts against the limits of connections meanwhile (a WebSocket's handshake is answered first:
-/// ``AwaitingSocket``). All others get 404 at once, with a Retry-After.
+/// Players over RTMP wait as long as they like, but a page or player that gets 404 gives up. So if a room waits for a publisher, or a push from the
+/// player's address would make the room, the request is held for `http.firstWait`, and counts against the limits of connections meanwhile (a
+/// WebSocket's handshake is answered first: ``AwaitingSocket``). All others get 404 at once, with a Retry-After.
 extension PlaybackServices {
     /// Milliseconds between two checks for the publisher.
     private static let pollMs = 100
@@ -29,7 +29,7 @@ extension PlaybackServices {
         let path = play.request.address.path
         if play.listener != nil { return false }
         if await self.streams.media(of: path) != nil { return false }
-        guard await self.isAwaited(play.request.address.app, play.request.address.name), self.config.http.firstWaitMs > 0 else {
+        guard self.config.http.firstWaitMs > 0, await self.isAwaited(play.request) else {
             throw Self.nobodyPublishes(path)
         }
         return true
@@ -99,13 +99,14 @@ extension PlaybackServices {
         return error
     }
 
-    /// Whether a room waits for a publisher of this stream.
-    private func isAwaited(_ app: String, _ name: String) async -> Bool {
+    /// Whether a room waits for a publisher of this stream, or may be made by one.
+    private func isAwaited(_ request: AdmissionRequest) async -> Bool {
+        let path = StreamPath(app: request.address.app, name: request.address.name)
         do throws(RegistryError) {
-            guard let room = try await self.rooms.room(ofStream: StreamPath(app: app, name: name)) else { return false }
+            guard let room = try await self.rooms.room(ofStream: path) else { return self.admission.mayCreateRoom(request) }
             return !room.state.isTerminal && room.state != .forbidden
         } catch {
-            self.log.error("A room could not be read", metadata: ["stream": "\(app)/\(name)", "error": "\(error)"])
+            self.log.error("A room could not be read", metadata: ["stream": "\(path)", "error": "\(error)"])
             return false
         }
     }

@@ -146,7 +146,8 @@ package final class RoomAdmission: Sendable {
         return self.memory.refusal
     }
 
-    private func mayCreateRoom(_ request: AdmissionRequest) -> Bool {
+    /// Whether a push from this address makes the room that its stream lacks.
+    package func mayCreateRoom(_ request: AdmissionRequest) -> Bool {
         switch self.config.rooms.autoCreate {
         case .always: true
         case .never: false

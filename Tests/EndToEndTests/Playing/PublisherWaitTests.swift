@@ -31,16 +31,21 @@ import Testing
         }
     }
 
-    /// Without a device the answer says when to retry. Without a waiting room it is immediate.
+    /// Without a device the answer says when to retry. It is immediate where no push would make a room.
     @Test(arguments: ["flv", "mp4", "m3u8"]) func nobodyComes(_ format: String) async throws {
-        try await TestServer.run({ $0.http.firstWaitMs = 300 }) { server in
-            #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)
-            for (name, waited) in [("cam1", 1), ("nowhere", 1)] {
-                let answer = try await HTTPAnswer.call("GET", "\(server.http)/live/\(name).\(format)")
-                #expect(answer.status == 404 && answer.headers["retry-after"] == "5", "\(answer.text)")
-                #expect(try await server.api("counters")["playsWaited"].int == waited)
+        for rule in [ServerConfig.Rooms.AutoCreate.loopback, .never] {
+            try await TestServer.run({
+                $0.http.firstWaitMs = 300
+                $0.rooms.autoCreate = rule
+            }) { server in
+                #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)
+                for (name, waited) in [("cam1", 1), ("nowhere", rule == .never ? 1 : 2)] {
+                    let answer = try await HTTPAnswer.call("GET", "\(server.http)/live/\(name).\(format)")
+                    #expect(answer.status == 404 && answer.headers["retry-after"] == "5", "\(answer.text)")
+                    #expect(try await server.api("counters")["playsWaited"].int == waited, "\(rule)")
+                }
+                #expect(try await server.api("selfcheck")["ok"].bool != false)
             }
-            #expect(try await server.api("selfcheck")["ok"].bool != false)
         }
     }
 
