@@ -106,13 +106,10 @@ package struct DoctorCommand: AsyncParsableCommand {
         }
         let address = config.http.listen.reachable
         guard subject.isRunning else {
-            let why = "no server uses \(subject.directory)"
-            try report.add([
-                .skip(
-                    "server", "\(why); left out: pushing, playing, recording, talk, webhooks",
-                    "start it (earshot serve), or name its data directory (--data) or its address (--server)")
-            ])
-            return
+            let why = "no server uses \(subject.directory); left out: pushing, playing, recording, talk, webhooks"
+            let advice = "start it (earshot serve), or name its data directory (--data) or its address (--server)"
+            // A server that has run here is expected to run; on a new machine the doctor comes first.
+            return try report.add([subject.hasStore ? .fail("server", why, advice) : .skip("server", why, advice)])
         }
         guard address.port != 0 else {
             return try report.add([.skip("server", "it listens on a port of the system's choice", "name its address with --server")])
@@ -154,6 +151,7 @@ enum MachineChecks {
             .blocking("files") { FileChecks.run(subject) },
             .blocking("disk") { DiskChecks.run(subject) },
             .blocking("database") { DatabaseCheck.run(subject) },
+            .blocking("store") { StoreCheck.run(subject) },
             .blocking("open files") { DescriptorCheck.run(subject) },
             .blocking("kernel") { KernelCheck.run() },
             .blocking("clock") { ClockCheck.run(subject) },

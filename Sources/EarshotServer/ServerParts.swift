@@ -119,7 +119,7 @@ package final class ServerParts: Sendable {
         settings.keepMs = config.stats.keepMs
         settings.maxRows = config.stats.maxRows
         // The store of rooms needs the remaining disk space.
-        settings.hasRoom = { [weak rooms] in rooms.map { !$0.storeStatus.isShortOfDisk } ?? true }
+        settings.hasSpace = { [weak rooms] in rooms.map { !$0.storeStatus.isShortOfDisk } ?? true }
         return Statistics(directory: config.data.directory, settings: settings, log: log)
     }
 

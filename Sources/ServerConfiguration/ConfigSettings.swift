@@ -153,6 +153,12 @@ extension ConfigSetting {
             .make(
                 "credentials.jwtKey", \.credentials.jwtKey, .optional(.secret(32...512)),
                 "Key that signs and checks tokens (JWT, HS256); generated at the first start if not set.", isSecret: true, applies: .reload),
+            .make(
+                "credentials.tokenParameters", \.credentials.tokenParameters, .parameterNames,
+                """
+                Query parameters of push and play URLs that are read as tokens; the first is in URLs that the server makes. All others reach the \
+                authorisation hooks unread. An empty list switches tokens off.
+                """, applies: .reload),
 
             .make(
                 "hooks.onPublish", \.hooks.onPublish, .optional(.url("http", "https")),

@@ -187,6 +187,18 @@ extension ConfigValueKind<[String]> {
         }
     }
 
+    /// Names of query parameters, other than those of signed URLs.
+    package static var parameterNames: Self {
+        Self(list: "a list of names such as token", atMost: 4, "names") { (value: String) throws(ValueProblem) in
+            let isPlain = value.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_" || $0 == "-") }
+            guard isPlain, (1...32).contains(value.utf8.count) else {
+                throw ValueProblem("\"\(value)\" is not the name of a parameter: 1 to 32 of A-Z a-z 0-9 _ -")
+            }
+            guard !["txsecret", "txtime"].contains(value.lowercased()) else { throw ValueProblem("\"\(value)\" is a part of signed URLs") }
+            return value
+        }
+    }
+
     package static var urls: Self {
         let url = ConfigValueKind<String>.url(["http", "https"])
         return Self(list: "a list of URLs", atMost: 16, "URLs") { (value: String) throws(ValueProblem) in try url.read([value]) }

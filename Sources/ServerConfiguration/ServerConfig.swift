@@ -160,6 +160,8 @@ package struct ServerConfig: Sendable, Equatable {
         package var hash = Hash.md5
         /// HMAC key of tokens, at least 32 bytes.
         package var jwtKey: String?
+        /// Query parameters that are read as tokens; the first is in the URLs that the server makes.
+        package var tokenParameters = ["token", "jwt"]
     }
 
     /// URLs that authorize pushes and plays, or learn of their end, by HTTP POST; nil: not called.

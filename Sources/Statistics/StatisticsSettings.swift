@@ -9,7 +9,7 @@ package struct StatisticsSettings: Sendable {
     /// Most rows of each kind that may wait to be written.
     package var mostPending = PendingRows.most
     /// Whether the disk has room for figures. Asked on the store's queue.
-    package var hasRoom: @Sendable () -> Bool = { true }
+    package var hasSpace: @Sendable () -> Bool = { true }
 
     package init() {}
 }

@@ -134,7 +134,7 @@ package actor StatisticsStore {
 
     /// Writes the rows in one transaction, and deletes old rows once a minute. Returns whether the rows are written.
     func write(_ rows: PendingRows, nowMs: Int64) -> Bool {
-        guard self.settings.hasRoom() else {
+        guard self.settings.hasSpace() else {
             self.pause("the disk has less free space than data.minFree")
             return false
         }

@@ -14,7 +14,7 @@ extension Talkback: TalkGateway {
     ) -> Result<(pass: AdmissionPass, isCarried: Bool), AdmissionRefusal> {
         var request = request
         if let push {
-            let own = CredentialParameters.own(of: request.address.query, beside: push.request.address.query)
+            let own = self.rules.parameters.own(of: request.address.query, beside: push.request.address.query)
             guard own.hasCredential else {
                 var carried = push.pass
                 carried.role = carried.role ?? "host"

@@ -28,7 +28,7 @@ package struct EventRing: Sendable {
     package var capacity: Int { self.bytes.count }
 
     /// Whether the entry fits without pushing out another.
-    func hasRoom(for entry: TraceEntry) -> Bool {
+    func hasSpace(for entry: TraceEntry) -> Bool {
         self.used + Self.size(name: entry.name.utf8.count, text: entry.text.utf8.count, entry) <= self.capacity
     }
 

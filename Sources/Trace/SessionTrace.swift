@@ -73,7 +73,7 @@ package final class SessionTrace {
     }
 
     private func append(_ entry: TraceEntry) {
-        if !self.events.hasRoom(for: entry) { self.growEvents() }
+        if !self.events.hasSpace(for: entry) { self.growEvents() }
         self.events.append(entry, headersBefore: self.recorder?.total ?? 0)
     }
 

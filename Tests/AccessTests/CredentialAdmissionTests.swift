@@ -89,7 +89,31 @@ import Testing
         ("x=eyJhbGciOiJIUzI1NiJ9.e30.abc", "x=***"), ("eyJhbGciOiJIUzI1NiJ9.e30.abc", "***"),
     ])
     func credentialsAreTakenOutOfQueries(_ query: String, _ shown: String) {
-        #expect(SecretParameters.redact(query) == shown)
+        #expect(CredentialParameters.standard.redact(query) == shown)
+    }
+
+    /// A back end's own `token` reaches its hook, where the server's tokens have another name; shown under that, they are checked as before.
+    @Test func tokensUnderAnotherName() throws {
+        let door = Doorkeeper {
+            $0.credentials.tokenParameters = ["et"]
+            $0.access.publishFrom = CIDR.loopback
+        }
+        let token = TestCredential.token(#"{"exp":1795260000,"act":["publish"],"stream":"live/test"}"#)
+        #expect(try door.ask("token=theirs&jwt=theirs", from: "127.0.0.1").get().isVerified == false)
+        #expect(try door.ask("token=theirs&et=\(token)").get().isVerified)
+        #expect(try door.ask("et=\(token)x", from: "127.0.0.1").refusal == .credentialWrong)
+        #expect(try door.ask("token=\(token)").refusal == .credentialMissing)
+        #expect(try door.ask("").message.contains("?et=…"))
+        let known = door.rules.parameters
+        #expect(known.redactOwn("token=theirs&ET=ours") == "token=theirs&ET=***")
+        #expect(known.redact("token=theirs&et=ours") == "token=***&et=***", "neither is for the log")
+    }
+
+    /// Without names there are no tokens.
+    @Test func tokensCanBeSwitchedOff() throws {
+        let door = Doorkeeper { $0.credentials.tokenParameters = [] }
+        #expect(try door.ask("token=\(TestCredential.token(#"{"exp":1795260000,"act":["publish"]}"#))").refusal == .credentialMissing)
+        #expect(try door.ask(TestCredential.signed()).get().isVerified)
     }
 
     @Test func parametersShowNoCredential() throws {
@@ -127,8 +151,8 @@ import Testing
                 #expect(answer.message.utf8.count < 400)
             }
             // Redacting it must not trap either.
-            _ = SecretParameters.redact(query)
-            _ = SecretParameters.redactOwn(query)
+            _ = CredentialParameters.standard.redact(query)
+            _ = CredentialParameters.standard.redactOwn(query)
         }
     }
 

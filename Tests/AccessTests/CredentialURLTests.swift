@@ -21,7 +21,23 @@ import Testing
         _ hash: ServerConfig.Credentials.Hash = .md5, rtmps: Int? = nil, keys: KeyRing = TestCredential.keys
     ) -> StreamURLs {
         let address = PublicAddress(config: ServerConfig(), addresses: self.addresses("192.0.2.1", rtmps: rtmps), requestHost: nil)
-        return StreamURLs(address: address, keys: keys, hash: hash)
+        var credentials = ServerConfig.Credentials()
+        credentials.hash = hash
+        return StreamURLs(address: address, keys: keys, credentials: credentials)
+    }
+
+    /// The first of the settings' names is in new URLs; without one there is no token to be in them.
+    @Test func tokensHaveTheirParametersName() throws {
+        var credentials = ServerConfig.Credentials()
+        let address = PublicAddress(config: ServerConfig(), addresses: Self.addresses(), requestHost: nil)
+        func url() throws(FieldError) -> String {
+            try StreamURLs(address: address, keys: TestCredential.keys, credentials: credentials)
+                .push(self.path, .init(scheme: .jwt, lifetimeSeconds: 60), nowMs: self.nowMs).rtmp
+        }
+        credentials.tokenParameters = ["et", "token"]
+        #expect(try url().contains("?et=eyJ"))
+        credentials.tokenParameters = []
+        #expect(throws: FieldError.self) { try url() }
     }
 
     private let path = StreamPath(app: "live", name: "cam1")

@@ -53,6 +53,11 @@ struct Doorkeeper: Sendable {
     }
 }
 
+extension CredentialParameters {
+    /// As without settings.
+    static let standard = CredentialParameters(ServerConfig.Credentials())
+}
+
 extension Result where Success == AdmissionPass, Failure == AdmissionRefusal {
     var refusal: CloseReason? {
         guard case .failure(let refusal) = self else { return nil }

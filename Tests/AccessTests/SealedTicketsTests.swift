@@ -174,11 +174,11 @@ import Testing
         var perOwner: [Int] = []
         for _ in 0..<40 {
             var own = 0
-            while Sealed.hasRoom(own: own, all: all) { (own, all) = (own + 1, all + 1) }
+            while Sealed.hasSpace(own: own, all: all) { (own, all) = (own + 1, all + 1) }
             perOwner.append(own)
         }
         #expect(perOwner.first == Sealed.limitPerOwner && perOwner.allSatisfy { $0 >= 100 }, "\(perOwner)")
-        #expect(!Sealed.hasRoom(own: 0, all: Sealed.limit) && Sealed.hasRoom(own: 0, all: Sealed.limit - 1))
+        #expect(!Sealed.hasSpace(own: 0, all: Sealed.limit) && Sealed.hasSpace(own: 0, all: Sealed.limit - 1))
     }
 
     /// As long as it is valid, an id is remembered, whenever it came.

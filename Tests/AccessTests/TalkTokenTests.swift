@@ -38,7 +38,7 @@ import Testing
         ("jwt=x", "token=x", "jwt=x", true), ("tok%65n=x", "token=y", "tok%65n=x", true), ("user=eve", "token=x", "user=eve", false),
     ])
     func ownCredentials(_ query: String, _ other: String, _ rest: String, _ hasCredential: Bool) {
-        let own = CredentialParameters.own(of: query, beside: other)
+        let own = CredentialParameters.standard.own(of: query, beside: other)
         #expect(own.query == rest && own.hasCredential == hasCredential)
     }
 }

@@ -18,10 +18,10 @@ import Testing
 /// Streams through the API that nobody pushes.
 @Suite struct APIStreamTests {
     /// Forbidding again changes time and reason, with or without a room.
-    @Test(arguments: [true, false]) func forbiddingAgain(_ hasRoom: Bool) async throws {
+    @Test(arguments: [true, false]) func forbiddingAgain(_ hasSpace: Bool) async throws {
         try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
-            if hasRoom { try await api.ok("POST", "rooms", #"{"roomId":"cam1"}"#, status: 201) }
+            if hasSpace { try await api.ok("POST", "rooms", #"{"roomId":"cam1"}"#, status: 201) }
             let first = try await api.ok("POST", "streams/live/cam1/forbid", #"{"seconds":60,"reason":"a"}"#)
             let second = try await api.ok("POST", "streams/live/cam1/forbid", #"{"seconds":3600,"reason":"b"}"#)
             #expect(second["reason"].string == "b" && second["createdAt"].string == first["createdAt"].string)

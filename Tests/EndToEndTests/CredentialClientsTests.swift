@@ -26,7 +26,7 @@ import Testing
 
     private static func urls(_ server: TestServer) -> StreamURLs {
         let address = PublicAddress(config: ServerConfig(), addresses: server.addresses, requestHost: nil)
-        return StreamURLs(address: address, keys: server.server.parts.keys, hash: .md5)
+        return StreamURLs(address: address, keys: server.server.parts.keys, credentials: ServerConfig.Credentials())
     }
 
     private let path = StreamPath(app: "live", name: "cam1")

@@ -18,19 +18,20 @@ extension FuzzTarget {
         let beside = String(decoding: input.pop(Int(input.byte() & 0x3F)), as: UTF8.self)
         let query = String(decoding: input.rest, as: UTF8.self)
         let parameters = QueryParameters(query)
+        let known = CredentialParameters(ServerConfig.Credentials())
         let parts = query.split(separator: "&")
         expect(parameters.pairs.map(\.raw) == parts, "other parts than \(parts)")
-        for (text, hidesOthers) in [(SecretParameters.redact(query), true), (SecretParameters.redactOwn(query), false)] {
+        for (text, hidesOthers) in [(known.redact(query), true), (known.redactOwn(query), false)] {
             let shown = QueryParameters(text)
             expect(shown.pairs.count == parameters.pairs.count, "another number of parameters in \(text)")
             for (pair, shown) in zip(parameters.pairs, shown.pairs) {
-                let isSecret = pair.value != nil && SecretParameters.checked.contains(pair.name.lowercased())
+                let isSecret = pair.value != nil && known.checked.contains(pair.name.lowercased())
                 expect(!isSecret || shown.value == "***", "\(text) shows the value of \(pair.name)")
                 let isPlain = !isSecret && (!hidesOthers || (pair.name == "user" && pair.value?.contains(".") == false))
                 expect(!isPlain || shown.raw == pair.raw, "\(text) hides \(pair.raw)")
             }
         }
-        let rest = CredentialParameters.own(of: query, beside: beside)
+        let rest = known.own(of: query, beside: beside)
         let left = QueryParameters(rest.query).pairs
         expect(left.allSatisfy { parameters.pairs.contains($0) }, "parameters that were not there")
         func others(_ pairs: [QueryParameters.Pair]) -> [QueryParameters.Pair] {

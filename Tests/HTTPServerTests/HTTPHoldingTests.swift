@@ -23,14 +23,14 @@ import Testing
         #expect(one === same)
         let held = HTTPHolding(one)
         held.add(64 * Self.mebibyte)
-        #expect(one.hasRoom && one.mayAnswer() && ledger.used == 64 * Self.mebibyte)
+        #expect(one.hasSpace && one.mayAnswer() && ledger.used == 64 * Self.mebibyte)
         held.add(1)
-        #expect(!one.hasRoom && one.mayAnswer() && other.hasRoom)
+        #expect(!one.hasSpace && one.mayAnswer() && other.hasSpace)
         held.set(96 * Self.mebibyte + 1)
-        #expect(!one.mayAnswer() && other.hasRoom && other.mayAnswer())
+        #expect(!one.mayAnswer() && other.hasSpace && other.mayAnswer())
         #expect(one.mayAnswer(100) && !one.mayAnswer(100_000), "short answers always go out")
         held.set(0)
-        #expect(one.hasRoom && ledger.used == 0)
+        #expect(one.hasSpace && ledger.used == 0)
     }
 
     /// Many addresses together leave half of the memory to media; API callers get in all the same.
@@ -40,10 +40,10 @@ import Testing
         for holding in crowd { holding.add(32 * Self.mebibyte) }
         let (stranger, proxy) = (holdings.account(of: "s"), holdings.account(of: nil))
         let caller = holdings.account(of: "o", mayUseReserve: true)
-        #expect(stranger.hasRoom && proxy.hasRoom)
+        #expect(stranger.hasSpace && proxy.hasSpace)
         let last = HTTPHolding(proxy)
         last.add(1)
-        #expect(!stranger.hasRoom && stranger.mayAnswer() && !proxy.hasRoom && caller.hasRoom)
+        #expect(!stranger.hasSpace && stranger.mayAnswer() && !proxy.hasSpace && caller.hasSpace)
         last.add(64 * Self.mebibyte)
         #expect(!stranger.mayAnswer() && caller.mayAnswer())
     }
@@ -55,9 +55,9 @@ import Testing
         for _ in 0..<3 {
             let holding = HTTPHolding(holdings.account(of: "a"))
             holding.add(100 * Self.mebibyte)
-            #expect(!holding.account.hasRoom)
+            #expect(!holding.account.hasSpace)
         }
-        #expect(ledger.used == 0 && holdings.held == 0 && holdings.account(of: "a").hasRoom)
+        #expect(ledger.used == 0 && holdings.held == 0 && holdings.account(of: "a").hasSpace)
     }
 
     // MARK: - Over HTTP/2

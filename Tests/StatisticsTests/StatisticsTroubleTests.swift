@@ -90,7 +90,7 @@ import Testing
     /// Without the room that the store of rooms needs, nothing is written.
     @Test func theDiskFloorIsKept() async throws {
         let room = RoomFlag()
-        let test = try TestStatistics { $0.hasRoom = { room.value } }
+        let test = try TestStatistics { $0.hasSpace = { room.value } }
         await test.statistics.start()
         test.play()
         await test.statistics.write()

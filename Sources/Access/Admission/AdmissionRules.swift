@@ -30,6 +30,8 @@ package struct AdmissionRules: Sendable {
     }
 
     private var keys: KeyRing { self.liveKeys.current }
+    /// Where this server's credentials are in a query.
+    package var parameters: CredentialParameters { CredentialParameters(self.config.current.credentials) }
 
     /// Checks address and credential. `nowSeconds` is the wall clock, since 1970.
     package func check(_ request: AdmissionRequest, nowSeconds: Int64) -> Result<AdmissionPass, AdmissionRefusal> {
@@ -39,8 +41,9 @@ package struct AdmissionRules: Sendable {
     private func pass(_ request: AdmissionRequest, _ nowSeconds: Int64) throws(AdmissionRefusal) -> AdmissionPass {
         let address = request.address
         let query = QueryParameters(address.query)
-        let parameters = SecretParameters.redact(address.query)
-        let credential = try Credential(query)
+        let known = self.parameters
+        let parameters = known.redact(address.query)
+        let credential = try Credential(query, known)
         guard let credential else { return try self.openPass(request, query, parameters) }
         // Digests the path and the whole query, not the credential alone, so a known credential counts as known only with the same other parameters.
         let digest = CredentialThrottle.digest("\(address.path)?\(address.query)")
@@ -123,7 +126,7 @@ package struct AdmissionRules: Sendable {
 
     /// Whether the query has a credential: this server's, or possibly the hook's. If so, the address alone does not admit the request.
     package func showsCredential(_ query: String, _ action: AdmissionRequest.Action) -> Bool {
-        CredentialParameters.own(of: query, beside: "").hasCredential || (self.hasHook(action) && !query.isEmpty)
+        self.parameters.own(of: query, beside: "").hasCredential || (self.hasHook(action) && !query.isEmpty)
     }
 
     private func open(for action: AdmissionRequest.Action) -> [CIDR] {
@@ -138,7 +141,8 @@ package struct AdmissionRules: Sendable {
         let setting = action == .publish ? "access.publishFrom" : "access.playFrom"
         return AdmissionRefusal(
             reason: .credentialMissing,
-            message: "\(what) from \(remote) needs a credential in the query behind the stream's name: ?token=…, or ?txSecret=…&txTime=…."
+            message: "\(what) from \(remote) needs a credential in the query behind the stream's name: "
+                + self.parameters.tokens.prefix(1).map { "?\($0)=…, or " }.joined() + "?txSecret=…&txTime=…."
                 + " A user name and password are not read. (The server's setting \(setting) names the networks that need none.)")
     }
 
@@ -172,14 +176,14 @@ private enum Credential {
     case token(String)
 
     /// Returns nil without a credential. Throws when there are several: a guess could be wrong in either direction.
-    init?(_ query: QueryParameters) throws(AdmissionRefusal) {
+    init?(_ query: QueryParameters, _ known: CredentialParameters) throws(AdmissionRefusal) {
         let secrets = query.all("txSecret")
         let times = query.all("txTime")
-        let tokens = query.all("token") + query.all("jwt")
+        let tokens = known.tokens.flatMap { query.all($0) }
         guard secrets.count <= 1, times.count <= 1, tokens.count <= 1, secrets.isEmpty || tokens.isEmpty else {
             throw AdmissionRefusal(
                 reason: .credentialWrong,
-                message: "The URL has more than one credential; expected one txSecret with one txTime, or one token (or jwt).")
+                message: "The URL has more than one credential; expected one txSecret with one txTime, or one token.")
         }
         if let secret = secrets.first {
             self = .txSecret(secret, time: times.first)

@@ -61,6 +61,7 @@ final class AuthorizationHooks: Sendable {
     }
 
     private var config: ServerConfig.Hooks { self.settings.hooks }
+    private var parameters: CredentialParameters { CredentialParameters(self.settings.credentials) }
 
     /// Reports that were dropped because the queue was full, and those that failed.
     var lost: (dropped: Int, failed: Int) { self.state.withLock { ($0.dropped, $0.failed) } }
@@ -87,7 +88,7 @@ final class AuthorizationHooks: Sendable {
         guard mayAsk else { return .failure(Self.unavailable("The authorisation hook has too many open requests; try again.")) }
         defer { self.state.withLock { $0.open[request.action, default: 1] -= 1 } }
         let action = "on_\(request.action.rawValue)"
-        let answer = await self.post(url, HookQuestion(action, request, pass), pool: action)
+        let answer = await self.post(url, HookQuestion(action, request, pass, hiding: self.parameters), pool: action)
         let verdict: Result<AdmissionPass, AdmissionRefusal>
         var why: String?
         switch answer {
@@ -144,7 +145,8 @@ final class AuthorizationHooks: Sendable {
     private func send(from first: Report) async {
         var next: Report? = first
         while let report = next {
-            let question = HookQuestion(report.action, report.request, report.pass, reason: report.reason)
+            let question = HookQuestion(
+                report.action, report.request, report.pass, hiding: self.parameters, reason: report.reason)
             let answer = await self.post(report.url, question, pool: report.action)
             let problem: String? =
                 switch answer {

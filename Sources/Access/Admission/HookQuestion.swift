@@ -7,9 +7,12 @@ struct HookQuestion {
     /// JSON; the members are in alphabetical order.
     let body: [UInt8]
 
-    /// `reason`: why the publish or play ended; in notices only. `atMs` is milliseconds since 1970.
-    init(_ action: String, _ request: AdmissionRequest, _ pass: AdmissionPass, reason: CloseReason? = nil, atMs: Int64 = WallClock.ms) {
-        let query = SecretParameters.redactOwn(request.address.query)
+    /// `known`: whose values the hook does not get. `reason`: why the publish or play ended; in notices only. `atMs` is milliseconds since 1970.
+    init(
+        _ action: String, _ request: AdmissionRequest, _ pass: AdmissionPass, hiding known: CredentialParameters,
+        reason: CloseReason? = nil, atMs: Int64 = WallClock.ms
+    ) {
+        let query = known.redactOwn(request.address.query)
         var members: [JSONValue.Member] = []
         members.add("action", action)
         members.add("app", request.address.app)

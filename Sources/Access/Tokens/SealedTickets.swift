@@ -135,7 +135,7 @@ final class SealedTickets<Holder: TicketHolder>: Sendable {
     }
 
     /// Whether an owner with `own` of `all` ids may have one more.
-    static func hasRoom(own: Int, all: Int) -> Bool { all < self.limit && own < min(self.limitPerOwner, (self.limit - all) / 8 + 1) }
+    static func hasSpace(own: Int, all: Int) -> Bool { all < self.limit && own < min(self.limitPerOwner, (self.limit - all) / 8 + 1) }
 
     /// Whether the id is new, and there is room for it.
     private static func remember(_ id: TicketID, _ owner: Int, _ state: inout State, _ nowMs: Int64) -> Bool {
@@ -145,7 +145,7 @@ final class SealedTickets<Holder: TicketHolder>: Sendable {
             state.turnsAt = nowMs + self.memoryMs
         }
         guard !state.recent.ids.contains(id), !state.former.ids.contains(id),
-            self.hasRoom(own: state.recent.perOwner[owner, default: 0], all: state.recent.ids.count)
+            self.hasSpace(own: state.recent.perOwner[owner, default: 0], all: state.recent.ids.count)
         else { return false }
         state.recent.ids.insert(id)
         state.recent.perOwner[owner, default: 0] += 1

@@ -1,3 +1,4 @@
+package import ServerConfiguration
 import Support
 
 /// A URL's query in parts: `a=1&b=2`, with names and values percent-decoded. A plain value; accepts any text.
@@ -42,15 +43,31 @@ package struct QueryParameters {
     package static func decode(_ text: Substring) -> String { PercentCoding.decodeLeniently(text) }
 }
 
-/// The query parameters that are this server's credentials.
-package enum CredentialParameters {
-    private static let names: Set<String> = ["txSecret", "txTime", "token", "jwt"]
+/// The query parameters that are this server's credentials, and those that are secret. A plain value.
+package struct CredentialParameters: Sendable {
+    /// Where tokens are read, in the settings' order; new URLs have the first.
+    let tokens: [String]
+    private let names: Set<String>
+    /// Parameters that this server checks, in lower case.
+    let checked: Set<String>
+
+    package init(_ credentials: ServerConfig.Credentials) {
+        self.tokens = credentials.tokenParameters
+        self.names = Set(self.tokens).union(["txSecret", "txTime"])
+        self.checked = Set(self.tokens.map { $0.lowercased() }).union(["txsecret"])
+    }
+
+    /// Likely names of secrets of other servers, in lower case.
+    private static let others: Set<String> = [
+        "txtime", "token", "jwt", "password", "passwd", "pass", "pwd", "key", "streamkey", "stream_key", "apikey", "api_key", "secret",
+        "ticket", "auth", "authorization", "access_token", "accesstoken", "bearer", "sign", "signature", "sig", "credential", "credentials",
+    ]
 
     /// Removes every whole occurrence of the credential in `other` from the query. Returns the rest and whether a credential remains.
-    package static func own(of query: String, beside other: String) -> (query: String, hasCredential: Bool) {
+    package func own(of query: String, beside other: String) -> (query: String, hasCredential: Bool) {
         var rest = QueryParameters(query).pairs
         let taken = QueryParameters(other).pairs.filter { self.names.contains($0.name) }
-        while !taken.isEmpty, let without = self.remove(taken, from: rest) { rest = without }
+        while !taken.isEmpty, let without = Self.remove(taken, from: rest) { rest = without }
         return (rest.map { String($0.raw) }.joined(separator: "&"), rest.contains { self.names.contains($0.name) })
     }
 
@@ -63,28 +80,18 @@ package enum CredentialParameters {
         }
         return rest
     }
-}
-
-/// The query parameters that are secret.
-enum SecretParameters {
-    /// Parameters that this server checks, in lower case.
-    static let checked: Set<String> = ["txsecret", "token", "jwt"]
-    /// The checked parameters, and likely names of other servers' secrets, in lower case.
-    private static let names: Set<String> = checked.union([
-        "txtime", "password", "passwd", "pass", "pwd", "key", "streamkey", "stream_key", "apikey", "api_key", "secret", "ticket", "auth",
-        "authorization", "access_token", "accesstoken", "bearer", "sign", "signature", "sig", "credential", "credentials",
-    ])
 
     /// The query for logs, events and lists. Hides values with secret names or the look of a token, and all text without a name.
-    static func redact(_ query: String) -> String {
+    func redact(_ query: String) -> String {
         QueryParameters(query).redacted { pair in
             guard let value = pair.value else { return true }
-            return self.names.contains(pair.name.lowercased()) || self.looksLikeToken(value)
+            let name = pair.name.lowercased()
+            return self.checked.contains(name) || Self.others.contains(name) || Self.looksLikeToken(value)
         }
     }
 
     /// The query for an authorisation hook. Hides this server's secrets only, since the hook may have its own to check.
-    static func redactOwn(_ query: String) -> String {
+    func redactOwn(_ query: String) -> String {
         QueryParameters(query).redacted { $0.value != nil && self.checked.contains($0.name.lowercased()) }
     }
 

@@ -68,12 +68,12 @@ package struct StreamURLs: Sendable {
 
     private let address: PublicAddress
     private let keys: KeyRing
-    private let hash: ServerConfig.Credentials.Hash
+    private let credentials: ServerConfig.Credentials
 
-    package init(address: PublicAddress, keys: KeyRing, hash: ServerConfig.Credentials.Hash) {
+    package init(address: PublicAddress, keys: KeyRing, credentials: ServerConfig.Credentials) {
         self.address = address
         self.keys = keys
-        self.hash = hash
+        self.credentials = credentials
     }
 
     /// Makes push URLs. `nowMs` is the wall clock, since 1970.
@@ -111,13 +111,10 @@ package struct StreamURLs: Sendable {
     ) throws(FieldError) -> Talk {
         let expires = try Self.expiry(lifetimeSeconds, nowMs)
         let claims = AccessToken(expires: expires, issued: nowMs / 1_000, sub: user.rawValue, talk: room.rawValue, role: role)
-        let token: String
-        do { token = try claims.signed(with: self.keys) } catch {
-            throw FieldError("token", "jwt", "cannot be created: the setting credentials.jwtKey is too short")
-        }
+        let (token, assignment) = try self.signed(claims, for: "token")
         let voice = "/\(TalkStreamName.path(room, .voice(user)))"
         let mix = "/\(TalkStreamName.path(room, .mixWithout(user)))"
-        let (rtmp, http, query) = (self.address.rtmp, self.address.http, "?token=\(token)")
+        let (rtmp, http, query) = (self.address.rtmp, self.address.http, "?\(assignment)")
         return Talk(
             token: token, publish: rtmp + voice + query, play: rtmp + mix + query, flv: "\(http)\(mix).flv\(query)",
             mp4: "\(http)\(mix).mp4\(query)", expiresAt: expires * 1_000)
@@ -145,7 +142,7 @@ package struct StreamURLs: Sendable {
         case .txSecret:
             let time = TxSecret.text(ofSeconds: expires)
             let key = act == "play" ? self.keys.playKey : self.keys.key
-            let secret = TxSecret.signature(key: key, streamName: path.name, txTime: time, hash: self.hash)
+            let secret = TxSecret.signature(key: key, streamName: path.name, txTime: time, hash: self.credentials.hash)
             return ("txSecret=\(secret)&txTime=\(time)", expires * 1_000)
         case .jwt:
             // Leaves out a room that the stream's name does not fit: such a token would open nothing.
@@ -153,12 +150,19 @@ package struct StreamURLs: Sendable {
             let token = AccessToken(
                 expires: expires, issued: nowMs / 1_000, sub: signing.user,
                 room: room.flatMap { AccessToken.opens($0, app: path.app, name: path.name) ? $0 : nil }, stream: "\(path)", act: [act])
-            do {
-                return ("token=\(try token.signed(with: self.keys))", expires * 1_000)
-            } catch {
-                throw FieldError("scheme", "jwt", "cannot be used: the setting credentials.jwtKey is too short")
-            }
+            return (try self.signed(token, for: "scheme").query, expires * 1_000)
         }
+    }
+
+    /// The token, alone and as a parameter of a URL. `field`: what asks for it.
+    private func signed(_ claims: AccessToken, for field: String) throws(FieldError) -> (token: String, query: String) {
+        guard let name = self.credentials.tokenParameters.first else {
+            throw FieldError(field, "jwt", "cannot be used: the setting credentials.tokenParameters is empty")
+        }
+        guard let token = try? claims.signed(with: self.keys) else {
+            throw FieldError(field, "jwt", "cannot be used: the setting credentials.jwtKey is too short")
+        }
+        return (token, "\(name)=\(token)")
     }
 
     /// Percent-encodes all but unreserved characters and the slash (RFC 3986 §3.3, §2.3).

@@ -176,10 +176,10 @@ final class RongCloudBridge: Sendable {
             for (index, call) in calls.enumerated() {
                 let isHeard = receipt?.isForAll == true || !call.isMessage
                 let size = call.body.utf8.count
-                let hasRoom =
+                let hasSpace =
                     call.isMessage
                     ? queue.jobs.count < Self.mostMessages && state.bytes + size <= Self.mostBytes : queue.jobs.count < Self.mostCalls
-                guard hasRoom else {
+                guard hasSpace else {
                     dropped += 1
                     if isHeard, receipt != nil { refused = call }
                     continue

@@ -86,7 +86,7 @@ final class DialectCall: Sendable {
         self.services.connections.addresses.map {
             StreamURLs(
                 address: PublicAddress(config: self.services.config.current, addresses: $0, requestHost: request.head.authority),
-                keys: self.services.keys, hash: self.services.config.credentials.hash)
+                keys: self.services.keys, credentials: self.services.config.credentials)
         }
     }
 

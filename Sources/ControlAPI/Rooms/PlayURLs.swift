@@ -36,6 +36,6 @@ struct PlayURLs: Sendable {
 extension APICall {
     /// The URL maker for this caller's host name. Throws 503 while the server starts.
     func urls() throws -> StreamURLs {
-        StreamURLs(address: try self.publicAddress(), keys: self.services.keys, hash: self.services.config.credentials.hash)
+        StreamURLs(address: try self.publicAddress(), keys: self.services.keys, credentials: self.services.config.credentials)
     }
 }

@@ -1,6 +1,8 @@
 import CommandSupport
 import LibC
 import ServerConfiguration
+import ServerData
+import Store
 import Support
 
 /// The subject of the checks on this machine: the settings, and the server that uses their data directory. A plain value.
@@ -13,6 +15,11 @@ struct LocalSubject: Sendable {
 
     var directory: String { self.config.data.directory }
     var isRunning: Bool { self.serverProcess != nil }
+    /// Whether a server has made its store of rooms in the directory.
+    var hasStore: Bool {
+        guard case .folder(let folder) = StoreLocation(self.config) else { return false }
+        return StoreFolder(directory: folder, secrets: []).hasStore
+    }
 
     /// Reads proc(5). Blocks.
     init(config: ServerConfig, file: String?) {

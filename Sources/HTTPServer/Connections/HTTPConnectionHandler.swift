@@ -275,7 +275,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     /// Charges the head to the request's client. Throws 503 past its share.
     private func hold(_ head: HTTPRequestHead) throws(APIError) {
         let holding = self.holding ?? self.place.holding(for: self.forwarded)
-        guard holding.account.hasRoom || Self.isHealthCheck(head.uri) else {
+        guard holding.account.hasSpace || Self.isHealthCheck(head.uri) else {
             self.hit(.httpMemory)
             throw HTTPPlace.pastShare
         }

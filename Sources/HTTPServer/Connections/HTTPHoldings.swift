@@ -74,7 +74,7 @@ package final class HTTPHoldings: Sendable {
         }
 
         /// Whether a new request is served.
-        package var hasRoom: Bool { self.isWithin(ofAddress: 2, ofAll: 4) }
+        package var hasSpace: Bool { self.isWithin(ofAddress: 2, ofAll: 4) }
         /// Whether an answer may go on that holds so many bytes more. A short one always may: new requests are refused before there are many, and a
         /// health check is answered whatever others hold.
         package func mayAnswer(_ bytes: Int = .max) -> Bool { bytes <= HTTPHolding.shortAnswer || self.isWithin(ofAddress: 3, ofAll: 6) }

@@ -142,7 +142,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
             self.holding = self.place.holding(for: forwarded)
             self.holding.add(HTTPHolding.streamBytes)
         }
-        guard self.holding.account.hasRoom || HTTPConnectionHandler.isHealthCheck(head.path ?? "") else {
+        guard self.holding.account.hasSpace || HTTPConnectionHandler.isHealthCheck(head.path ?? "") else {
             // RFC 9113 §8.7: not processed, and safe to repeat. An answer would have to be held, too.
             return self.reset(.refusedStream, context)
         }

@@ -157,7 +157,7 @@ final class FrameMailbox: StreamTap {
             return true
         }
         guard frame.tag.flags.contains(.coded) else {
-            if isFull, !self.makeRoom(for: frame, in: &box) {
+            if isFull, !self.makeSpace(for: frame, in: &box) {
                 box.dropped += 1
                 return false
             }
@@ -181,7 +181,7 @@ final class FrameMailbox: StreamTap {
 
     /// Makes room for a frame over the limit; returns false to drop it. Data is dropped; a header replaces an earlier one if no frames lie in
     /// between.
-    private func makeRoom(for frame: Frame, in box: inout Box) -> Bool {
+    private func makeSpace(for frame: Frame, in box: inout Box) -> Bool {
         guard frame.kind != .data, box.bytes <= 2 * self.limitBytes, box.entries.count <= 2 * Self.limitItems else { return false }
         do throws(MediaError) {
             guard let slot = try frame.headerSlot() else { return false }

@@ -128,6 +128,8 @@ final class PostgresConnection: @unchecked Sendable {
             defer { PQfinish(connection) }
             throw PostgresFailure(state: nil, String(cString: PQerrorMessage(connection)))
         }
+        // What matters in notices comes as an error, too; libpq would print them to the server's standard error.
+        PQsetNoticeProcessor(connection, { _, _ in }, nil)
         // A writer that waits for its own buffer could not read what the server waits to send.
         guard PQsetnonblocking(connection, 1) == 0, PQenterPipelineMode(connection) == 1 else {
             PQfinish(connection)

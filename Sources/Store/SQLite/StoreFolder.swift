@@ -23,6 +23,9 @@ package struct StoreFolder: Sendable {
         self.ofStore = ofStore
     }
 
+    /// Whether it has a store; a server makes one at its first start.
+    package var hasStore: Bool { access(self.path, F_OK) == 0 }
+
     /// The result of a check of the store.
     package struct Report: Sendable, Equatable {
         package let path: String

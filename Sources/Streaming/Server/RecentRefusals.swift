@@ -53,13 +53,13 @@ package final class RecentRefusals: Sendable {
                 (entry.message, entry.lastAt) = (text.message, nowMs)
                 entry.count += 1
             } else {
-                Self.makeRoom(for: entry, in: &entries)
+                Self.makeSpace(for: entry, in: &entries)
             }
             entries.append(entry)
         }
     }
 
-    private static func makeRoom(for entry: Entry, in entries: inout [Entry]) {
+    private static func makeSpace(for entry: Entry, in entries: inout [Entry]) {
         let alike = entries.indices.filter { entries[$0].action == entry.action }
         let own = alike.filter { entries[$0].host == entry.host }
         if own.count >= self.perHost, let oldest = own.first {

@@ -29,6 +29,24 @@ import Testing
         }
     }
 
+    /// Where a server has run before, one is expected to run, and its store to be readable.
+    @Test func aStoppedServerAndItsStore() async throws {
+        try await Self.scene { scene in
+            let config = try scene.config()
+            try await scene.serve(config) { _ in }
+            let stopped = try await DoctorRun.run(["--config", config, "--data", scene.data])
+            Self.expect("server", "no server uses", in: stopped)
+            #expect(stopped.status(of: "store") == "pass", "\(stopped.words)")
+            // A page in the middle.
+            let store = try FileHandle(forUpdating: URL(fileURLWithPath: "\(scene.data)/earshot.db"))
+            try store.seek(toOffset: 3 * 4_096)
+            try store.write(contentsOf: Data(repeating: 0xA5, count: 4_096))
+            try store.close()
+            let damaged = try await DoctorRun.run(["--config", config, "--data", scene.data])
+            #expect(damaged.failed.contains("store"), "\(damaged.words)")
+        }
+    }
+
     @Test func settings() async throws {
         try await Self.scene { scene in
             let run = try await DoctorRun.run(["--config", try scene.config("relay: {maxBehnd: 3s}"), "--data", scene.data])
