@@ -1,3 +1,4 @@
+import Rooms
 package import Support
 
 /// Warns about settings that are valid and probably a mistake. Pure.

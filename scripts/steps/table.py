@@ -94,7 +94,7 @@ APPS = ("cloud_sdk", "mesh_page", "class_page", "machine_page", "whiteboard", "b
 PLAYERS = ("chromium/hls/plain/join", "ffmpeg/rtmp/obs/join", "page/ws/plain/return", "mpv/rtmp/plain/before")
 
 TEST = [
-    swift_tests("servers", "whole servers with real clients", 400, only=WHOLE, without=LOADED + DOCUMENTED),
+    swift_tests("servers", "whole servers with real clients", 330, only=WHOLE, without=LOADED + DOCUMENTED, width=10),
     swift_tests("links", "pulls and pushes against nginx, librtmp, ffmpeg", 16, only=LINKS, load=0.5),
     swift_tests("rooms on PostgreSQL", "the tests of Store and RoomRegistry once more", 80, only=("^RoomRegistryTests\\.",), before=POSTGRES, is_again=True),
     swift_tests("servers on PostgreSQL", "some suites of whole servers once more", 31, only=ON_POSTGRES, before=POSTGRES, is_again=True),

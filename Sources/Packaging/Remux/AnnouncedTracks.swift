@@ -1,4 +1,5 @@
 import Media
+import RTMP
 import Relay
 
 /// The kinds of media that a stream's metadata announces. The packager waits for them, so that players know them from the start. A plain value.

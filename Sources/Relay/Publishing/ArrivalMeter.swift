@@ -1,5 +1,6 @@
 import Health
 import Media
+import NIOCore
 
 /// Measures how a publisher's media arrives, for ``StreamJudge``. A value of some hundred bytes, owned by the stream's home loop; times are in
 /// milliseconds. Per frame it only adds and compares.
