@@ -21,14 +21,14 @@ import Testing
         _ hash: ServerConfig.Credentials.Hash = .md5, rtmps: Int? = nil, keys: KeyRing = TestCredential.keys
     ) -> StreamURLs {
         let address = PublicAddress(config: ServerConfig(), addresses: self.addresses("192.0.2.1", rtmps: rtmps), requestHost: nil)
-        var credentials = ServerConfig.Credentials()
+        var credentials = ServerConfig().credentials
         credentials.hash = hash
         return StreamURLs(address: address, keys: keys, credentials: credentials)
     }
 
     /// The first of the settings' names is in new URLs; without one there is no token to be in them.
     @Test func tokensHaveTheirParametersName() throws {
-        var credentials = ServerConfig.Credentials()
+        var credentials = ServerConfig().credentials
         let address = PublicAddress(config: ServerConfig(), addresses: Self.addresses(), requestHost: nil)
         func url() throws(FieldError) -> String {
             try StreamURLs(address: address, keys: TestCredential.keys, credentials: credentials)

@@ -55,7 +55,7 @@ struct Doorkeeper: Sendable {
 
 extension CredentialParameters {
     /// As without settings.
-    static let standard = CredentialParameters(ServerConfig.Credentials())
+    static let standard = CredentialParameters(ServerConfig().credentials)
 }
 
 extension Result where Success == AdmissionPass, Failure == AdmissionRefusal {

@@ -26,7 +26,7 @@ import Testing
 
     private static func urls(_ server: TestServer) -> StreamURLs {
         let address = PublicAddress(config: ServerConfig(), addresses: server.addresses, requestHost: nil)
-        return StreamURLs(address: address, keys: server.server.parts.keys, credentials: ServerConfig.Credentials())
+        return StreamURLs(address: address, keys: server.server.parts.keys, credentials: ServerConfig().credentials)
     }
 
     private let path = StreamPath(app: "live", name: "cam1")

@@ -44,7 +44,7 @@ import Testing
             let pushes = try await server.rooms.published(path: StreamPath("live/cam1"), fromMs: nil, toMs: nil, before: nil, limit: 10)
             #expect(pushes.count == 2 && pushes.allSatisfy { $0.mediaAt != nil })
             #expect(pushes.last?.end == .connectionLost)
-            #expect(pushes.last?.width == 320 && pushes.last?.height == 240, "\(pushes)")
+            #expect(pushes.last?.media.width == 320 && pushes.last?.media.height == 240, "\(pushes)")
         }
     }
 

@@ -18,7 +18,7 @@ extension FuzzTarget {
         let beside = String(decoding: input.pop(Int(input.byte() & 0x3F)), as: UTF8.self)
         let query = String(decoding: input.rest, as: UTF8.self)
         let parameters = QueryParameters(query)
-        let known = CredentialParameters(ServerConfig.Credentials())
+        let known = CredentialParameters(ServerConfig().credentials)
         let parts = query.split(separator: "&")
         expect(parameters.pairs.map(\.raw) == parts, "other parts than \(parts)")
         for (text, hidesOthers) in [(known.redact(query), true), (known.redactOwn(query), false)] {

@@ -186,7 +186,7 @@ import Testing
         try await Self.run({ $0.rooms.duplicatePublishByApp = ["live": row.policy] }) { server in
             func key(_ user: String) throws -> String {
                 let address = PublicAddress(config: server.parts.config, addresses: UnboundServer.addresses, requestHost: nil)
-                let urls = StreamURLs(address: address, keys: server.parts.keys, credentials: ServerConfig.Credentials())
+                let urls = StreamURLs(address: address, keys: server.parts.keys, credentials: ServerConfig().credentials)
                 return try urls.push(
                     StreamPath(app: "live", name: "cam1"), .init(scheme: .jwt, lifetimeSeconds: 60, user: user), nowMs: WallClock.ms
                 ).streamKey

@@ -81,7 +81,7 @@ struct TencentLists {
                 "StreamName": .string(push.path.name), "AppName": .string(push.path.app), "DomainName": .string(domain),
                 "StreamStartTime": .string(TencentAnswer.utc(push.startedAt)), "StreamEndTime": .string(TencentAnswer.utc(ended)),
                 "StopReason": .string(push.end?.rawValue ?? ""), "Duration": .integer(max(0, ended - push.startedAt) / 1_000),
-                "ClientIp": .string(push.clientAddress), "Resolution": .string(Self.resolution(push.width, push.height)),
+                "ClientIp": .string(push.clientAddress), "Resolution": .string(Self.resolution(push.media.width, push.media.height)),
             ]
         }
         return TencentAnswer.page(page, total: found.total, list.rawValue, entries)
