@@ -8,6 +8,7 @@
 #   CAPACITY=0           without the search for how many viewers fit on a core
 #   RTMP_PORT, HTTP_PORT where the servers listen on 127.0.0.1
 #   EARSHOT_BIN, LOAD_BIN  binaries to use instead of a release build
+#   SRS_BIN              SRS's binary, to measure it, too
 # Arguments go to `earshot-load compare`, for example --strict.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -43,6 +44,7 @@ fi
 nginx=$(PATH=$PATH:/usr/sbin command -v nginx || true)
 module=${NGINX_RTMP_MODULE:-/usr/lib/nginx/modules/ngx_rtmp_module.so}
 if [[ -n $nginx && -e $module ]]; then servers+=(nginx-rtmp); else say "nginx-rtmp is missing: it is not measured"; fi
+if [[ -x ${SRS_BIN:-} ]]; then servers+=(SRS); elif [[ -n ${SRS_BIN:-} ]]; then fail "SRS_BIN: $SRS_BIN cannot be run"; fi
 has() { local name; for name in "${servers[@]}"; do [[ $name != "$1" ]] || return 0; done; return 1; }
 
 # The server on one core and the load on another; on one core alone the figures mix the two.
@@ -85,6 +87,7 @@ start() {
     "bare C") start_bare 0 ;;
     "bare C, 100 ms") start_bare 100 ;;
     nginx-rtmp) start_nginx ;;
+    SRS) start_srs ;;
     esac
 }
 
@@ -138,6 +141,26 @@ CONF
     [[ -n $measured ]] || fail "nginx has no worker" "$work/server.log"
 }
 
+# Its defaults, among them a chunk size of 60,000, cached pictures, and writes gathered for 350 ms.
+start_srs() {
+    cat >"$work/srs.conf" <<CONF
+listen 127.0.0.1:$rtmp_port;
+max_connections 30000;
+daemon off;
+in_docker on;
+pid $work/srs.pid;
+srs_log_tank file;
+srs_log_level_v2 error;
+srs_log_file $work/server.log;
+vhost __defaultVhost__ { }
+CONF
+    : >"$work/server.log"
+    (cd "$work" && exec "${on_server_core[@]}" "$SRS_BIN" -c "$work/srs.conf") >>"$work/server.log" 2>&1 &
+    server=$!
+    wait_for_port
+    measured=$server
+}
+
 wait_for_port() {
     local tries=100
     until (exec 3<>"/dev/tcp/127.0.0.1/$rtmp_port") 2>/dev/null; do
@@ -173,9 +196,9 @@ contenders() {
     window-300x2M) printf '%s\n' "earshot, 100 ms" "bare C, 100 ms" ;;
     flv-300x2M) printf '%s\n' earshot "earshot, FLV" ;;
     hls-20) printf '%s\n' earshot "earshot, HLS" ;;
-    idle-2000 | join-1000 | stall-500) printf '%s\n' earshot nginx-rtmp ;;
+    idle-2000 | join-1000 | stall-500) printf '%s\n' earshot nginx-rtmp SRS ;;
     joined-1100 | stall-none) printf '%s\n' earshot ;;
-    *) printf '%s\n' earshot "bare C" nginx-rtmp ;;
+    *) printf '%s\n' earshot "bare C" nginx-rtmp SRS ;;
     esac
 }
 
