@@ -124,7 +124,7 @@ package struct HLSEndpoint: HTTPPart {
         }
         let play = try await self.services.admit(.hls, path.address, from: remote)
         try self.services.checkPage(self.pages, PageRequest(request, channel), play)
-        let streamPath = path.address.path
+        let streamPath = play.request.address.path
         if request.method == .head {
             try await self.services.checkIsLive(play)
         } else if try await self.services.mustWait(play) {
@@ -245,7 +245,7 @@ package struct HLSEndpoint: HTTPPart {
         }
         let live = try LivePath(
             "\(folder.dropLast(LivePath.folderEnding.count)).m3u8", query: nil, .m3u8, limits: RTMP.Limits(self.services.config.limits))
-        guard live.address.path.exact == session.path.exact, session.touch() else {
+        guard live.address.path.exact == session.asked.exact, session.touch() else {
             throw APIError(.forbidden, .forbidden, "This session is for another stream or has ended; load the stream's .m3u8 again.")
         }
         do throws(APIError) {

@@ -17,6 +17,8 @@ package import Trace
 package final class HLSSession: LiveConnection, Sendable {
     package let id: UInt64
     package let path: String
+    /// The stream's name in the addresses of its files, as the player asked for it.
+    var asked: String { self.play.request.asked.path }
     package let token: String
     /// Hexadecimal digits.
     static let tokenLength = 32

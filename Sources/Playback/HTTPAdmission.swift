@@ -16,19 +16,20 @@ extension PlaybackServices {
     /// Checks credential and address, the room's state and the hook, as for RTMP. Throws the answer for a refused viewer.
     func admit(_ door: Door, _ address: StreamAddress, from remote: SocketAddress?) async throws(APIError) -> HTTPPlay {
         let request = AdmissionRequest(door, action: .play, address: address, remote: remote, session: self.connections.nextSessionID())
-        var answer = self.admission.check(request)
-        if case .success(let pass) = answer, self.admission.mustWaitToPlay(request, pass) {
-            answer = await self.admission.admitPlay(request, pass)
+        var answer = self.admission.check(request).map { (request: request, pass: $0) }
+        if case .success(let checked) = answer, self.admission.mustWaitToPlay(request, checked.pass) {
+            answer = await self.admission.admitPlay(request, checked.pass)
         }
         switch answer {
         case .failure(let refusal):
             throw self.refused(refusal, address, remote)
-        case .success(let pass):
-            let grant = PlayGrant(request, pass, self.admission.rules)
-            if let refusal = self.admission.refusal(of: pass, playing: address.path) { throw self.refused(refusal, address, remote) }
+        case .success(let admitted):
+            let path = admitted.request.address.path
+            let grant = PlayGrant(admitted.request, admitted.pass, self.admission.rules)
+            if let refusal = self.admission.refusal(of: admitted.pass, playing: path) { throw self.refused(refusal, address, remote) }
             // The first request for a stream of another server starts fetching it.
-            if self.streams.wanted(address.path) { await self.waitUntilLive(address.path) }
-            return HTTPPlay(request: request, grant: grant)
+            if self.streams.wanted(path) { await self.waitUntilLive(path) }
+            return HTTPPlay(request: admitted.request, grant: grant)
         }
     }
 
@@ -148,7 +149,7 @@ extension PlaybackServices {
     /// Returns once there is something to hear: a mix begins with its first listener. Throws the answer if nobody speaks under the name.
     func waitForTalk(_ play: HTTPPlay) async throws(APIError) {
         let address = play.request.address
-        let isMix = TalkStreamName.isMix(StreamPath(app: address.app, name: address.name))
+        let isMix = TalkStreamName.isMix(address.streamPath)
         if isMix { await self.waitUntilLive(address.path) }
         guard await self.streams.media(of: address.path) == nil else { return }
         var error = APIError.notFound("voice", address.path)

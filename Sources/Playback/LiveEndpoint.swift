@@ -79,7 +79,7 @@ package struct LiveEndpoint: HTTPHandoff {
         let services = self.services
         if head.method == .HEAD {
             try await services.checkIsLive(play)
-            let answer = self.answer(type: try await self.type(of: path.address.path, format), access)
+            let answer = self.answer(type: try await self.type(of: play.request.address.path, format), access)
             return .accept(answer) { [HeadAnswerEnd()] }
         }
         let (isSecure, isMultiplexed) = (request.isSecure, request.isMultiplexed)

@@ -10,7 +10,7 @@ import Trace
 extension LiveViewer {
     /// Records the request's address as sent, and the status of the answer.
     func traceRequest() {
-        let address = self.play.request.address
+        let address = self.play.request.asked
         let query = address.query.isEmpty ? "" : "?" + TraceRedaction.query(address.query)
         let ending = self.play.isOfPieces ? "mp4" : "flv"
         let text = "\(TraceRedaction.address("/" + address.path)).\(ending)\(query), \(self.play.isWebSocket ? 101 : 200)"

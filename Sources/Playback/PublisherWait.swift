@@ -101,7 +101,7 @@ extension PlaybackServices {
 
     /// Whether a room waits for a publisher of this stream, or may be made by one.
     private func isAwaited(_ request: AdmissionRequest) async -> Bool {
-        let path = StreamPath(app: request.address.app, name: request.address.name)
+        let path = request.address.streamPath
         do throws(RegistryError) {
             guard let room = try await self.rooms.room(ofStream: path) else { return self.admission.mayCreateRoom(request) }
             return !room.state.isTerminal && room.state != .forbidden

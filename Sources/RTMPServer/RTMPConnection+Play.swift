@@ -38,7 +38,7 @@ extension RTMPConnection {
             let services = self.services
             Task {
                 let answer = await services.admission.admitPlay(request, pass)
-                connection.eventLoop.execute { connection.value.playAdmitted(streamID, request, answer) }
+                connection.eventLoop.execute { connection.value.playAdmitted(streamID, address, answer) }
             }
         }
     }
@@ -66,11 +66,14 @@ extension RTMPConnection {
         if !self.input.isDeciding { self.decided() }
     }
 
-    private func playAdmitted(_ streamID: UInt32, _ request: AdmissionRequest, _ answer: Result<AdmissionPass, AdmissionRefusal>) {
+    private func playAdmitted(
+        _ streamID: UInt32, _ address: StreamAddress,
+        _ answer: Result<(request: AdmissionRequest, pass: AdmissionPass), AdmissionRefusal>
+    ) {
         guard !self.isEnding, !self.isGone else { return }
         switch answer {
-        case .failure(let refusal): self.refusePlay(streamID, refusal.message, refusal.reason, request.address)
-        case .success(let pass): self.play(streamID, request, pass)
+        case .failure(let refusal): self.refusePlay(streamID, refusal.message, refusal.reason, address)
+        case .success(let admitted): self.play(streamID, admitted.request, admitted.pass)
         }
         self.decided()
     }

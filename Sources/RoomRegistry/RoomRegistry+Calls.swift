@@ -64,7 +64,7 @@ extension RoomRegistry {
 
     // MARK: - Streams
 
-    /// Forbids a stream, with or without a room.
+    /// Forbids a stream, with or without a room. A device's name stands for slot 1 of its room.
     package nonisolated func forbid(
         _ path: StreamPath, untilMs: Int64, reason: String, by actor: Actor, keeping: KeptAnswer<StreamBan>? = nil
     ) async throws(RegistryError) -> StreamBan {
@@ -76,10 +76,7 @@ extension RoomRegistry {
     package nonisolated func resume(
         _ path: StreamPath, by actor: Actor, keeping: KeptAnswer<Room?>? = nil
     ) async throws(RegistryError) -> Room? {
-        try await self.call(keeping: keeping) {
-            try $0.resume(path, by: actor)
-            return try $0.store.room(ofStream: path)
-        }
+        try await self.call(keeping: keeping) { try $0.resume(path, by: actor) }
     }
 
     // MARK: - Tokens

@@ -21,6 +21,13 @@ extension RoomRegistry {
         try await self.store.read { try $0.room(ofStream: path) }
     }
 
+    /// The stream that a name stands for: a device's name stands for slot 1 of its room, unless a room has a stream of that very name. While the
+    /// store cannot be read, a name stands for itself, because who plays or drops a running stream needs no store.
+    package nonisolated func stream(named path: StreamPath) async -> StreamPath {
+        guard RoomID.isID(path.name) else { return path }
+        do { return try await self.store.readSeparately { try $0.stream(named: path) } } catch { return path }
+    }
+
     package nonisolated func rooms(_ query: RoomQuery) async throws(RegistryError) -> RoomPage {
         try await self.store.read { try $0.rooms(query) }
     }

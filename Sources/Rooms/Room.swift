@@ -205,6 +205,12 @@ package struct Room: Sendable, Equatable {
     }
     package func slot(_ path: StreamPath) -> Slot? { self.slots.first { $0.path == path } }
 
+    /// The names by which its device pushes slot 1, beside the slot's own; empty without a device.
+    package var devicePaths: [StreamPath] {
+        guard let device = self.deviceUid, let app = self.slots.first?.app else { return [] }
+        return (app == "live" ? [app] : ["live", app]).map { StreamPath(app: $0, name: device) }
+    }
+
     /// The status in apps' lists: 0 idle, 1 live, 2 disabled, 3 live and recording.
     package func liveStatus(isRecording: Bool) -> Int {
         switch self.state {

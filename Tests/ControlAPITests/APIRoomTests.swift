@@ -162,7 +162,7 @@ import Testing
             let id = try first["roomId"].string.orThrow()
             let taken = try await api.refused(409, "POST", "rooms", #"{"deviceUid":"dev-1"}"#)
             #expect(taken["type"].string == "conflict")
-            #expect(taken["field"].string == "deviceUid")
+            #expect(taken["field"].string == "deviceUid" && taken["roomId"].string == id)
             try await api.ok("POST", "rooms/\(id)/close")
             let again = try await api.ok("POST", "rooms", #"{"deviceUid":"dev-1","title":"two"}"#, status: 201)
             #expect(again["roomId"].string == id)
@@ -170,7 +170,13 @@ import Testing
             #expect(again["title"].string == "two")
             try await api.ok("POST", "rooms", #"{"roomId":"r9"}"#, status: 201)
             let bound = try await api.refused(409, "PATCH", "rooms/r9", #"{"deviceUid":"dev-1"}"#)
-            #expect(bound["field"].string == "deviceUid")
+            #expect(bound["field"].string == "deviceUid" && bound["roomId"].string == id)
+            // A device's name and a stream's must not be one.
+            let hidden = try await api.refused(409, "POST", "rooms", #"{"roomId":"dev-1"}"#)
+            #expect(hidden["field"].string == "roomId" && hidden["roomId"].string == id)
+            let named = try await api.refused(409, "PATCH", "rooms/r9", #"{"deviceUid":"\#(id)"}"#)
+            #expect(named["field"].string == "deviceUid" && named["roomId"].string == id)
+            #expect(try await api.ok("GET", "rooms?deviceUid=dev-1")["list"].list.map(\.["roomId"].string) == [id])
         }
     }
 

@@ -30,6 +30,37 @@ import Testing
         }
     }
 
+    /// A device's name is that of its room's stream in every call about a stream.
+    @Test func aDevicesName() async throws {
+        try await UnboundServer.run { server in
+            let api = try await CheckedAPI(server)
+            try await api.ok("POST", "rooms", #"{"roomId":"acme-1","deviceUid":"cam"}"#, status: 201)
+            let state = try await api.ok("GET", "streams/live/cam")
+            #expect(state["name"].string == "acme-1" && state["state"].string == "inactive")
+            let ban = try await api.ok("POST", "streams/live/cam/forbid", #"{"reason":"a"}"#)
+            #expect(ban["name"].string == "acme-1")
+            #expect(try await api.ok("GET", "rooms/acme-1")["state"].string == "forbidden")
+            #expect(try await api.ok("GET", "streams/live/cam")["state"].string == "forbid")
+            let resumed = try await api.ok("POST", "streams/live/cam/resume")
+            #expect(resumed["name"].string == "acme-1" && resumed["state"].string == "inactive")
+            let push = PushRequest(
+                path: StreamPath(app: "live", name: "cam"), clientAddress: "192.0.2.1", session: 7, parameters: "", mayCreateRoom: false)
+            _ = try await server.rooms.admitPush(push).get()
+            let pushes = try await api.ok("GET", "streams/published?app=live&name=cam")["list"]
+            #expect(pushes.list.map(\.["name"].string) == ["acme-1"])
+            #expect(try await api.ok("POST", "streams/live/cam/drop")["wasDropped"].bool == false, "no connection")
+            // A token's limits are about the stream, whatever it is called.
+            let token = try await api.limitedToken()
+            try await api.ok("POST", "rooms", #"{"roomId":"zulu","deviceUid":"acme-x"}"#, status: 201)
+            #expect(try await api.ok("GET", "streams/live/cam", token: token)["name"].string == "acme-1")
+            for (call, body) in [("drop", nil), ("forbid", "{}"), ("resume", nil)] {
+                try await api.refused(404, "POST", "streams/live/acme-x/\(call)", body, token: token)
+            }
+            let taken = try await api("POST", "rooms", #"{"roomId":"acme-2","deviceUid":"zulu"}"#, token: token)
+            #expect(taken.status == 409 && !taken.text.contains("room zulu") && !taken.text.contains(#""roomId":"zulu""#), "\(taken.text)")
+        }
+    }
+
     /// The self-check finds a wrong counter.
     @Test func theSelfCheckFindsAWrongCounter() async throws {
         try await UnboundServer.run { server in

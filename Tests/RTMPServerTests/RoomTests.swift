@@ -139,6 +139,29 @@ import Testing
         }
     }
 
+    /// Players and calls by the device's name reach its room's stream.
+    @Test func playByDevice() async throws {
+        try await UnboundServer.run { server in
+            var new = NewRoom(policy: RoomPolicy())
+            new.id = try RoomID(checking: "walk")
+            new.deviceUid = "EAR-0042"
+            _ = try await server.rooms.create(new, by: Self.ops)
+            let early = try await server.player(of: "EAR-0042")
+            let publisher = try await server.livePublisher("EAR-0042")
+            try await server.waitFor("walk", .live)
+            let late = try await server.player(of: "EAR-0042")
+            #expect(server.parts.streams.registry.find("live/walk")?.viewerCount == 2)
+            #expect(server.parts.streams.registry.find("live/EAR-0042") == nil)
+            try await eventually("both to get media") { !early.media().isEmpty && !late.media().isEmpty }
+            let until = Int64(Date().timeIntervalSince1970 * 1_000) + 60_000
+            _ = try await server.rooms.forbid(StreamPath(app: "live", name: "EAR-0042"), untilMs: until, reason: "", by: Self.ops)
+            try await server.expectClosed(publisher, .forbidden)
+            try await late.waitForStatus(StatusCode.playUnpublishNotify)
+            await early.close()
+            await late.close()
+        }
+    }
+
     @Test func sessionsAreEndedById() async throws {
         try await UnboundServer.run { server in
             let viewer = try await server.player(of: "cam1")

@@ -1,5 +1,6 @@
 package import NIOCore
 package import RTMP
+package import Rooms
 package import Support
 
 /// A request to publish or play, before any check.
@@ -7,7 +8,10 @@ package struct AdmissionRequest: Sendable {
     package enum Action: String, Sendable, CaseIterable { case publish, play }
     package let door: Door
     package var action: Action
+    /// The stream. A play under a device's name is for a stream of the device's room once it is admitted.
     package var address: StreamAddress
+    /// The name that the client used.
+    package let asked: StreamAddress
     package var remote: SocketAddress?
     /// The connection's number, as `GET /sessions` shows it.
     package var session: UInt64
@@ -15,6 +19,7 @@ package struct AdmissionRequest: Sendable {
         self.door = door
         self.action = action
         self.address = address
+        self.asked = address
         self.remote = remote
         self.session = session
     }
@@ -24,6 +29,11 @@ package struct AdmissionRequest: Sendable {
         let values = QueryParameters(self.address.query).all("track")
         return values.count == 1 ? values[0] : nil
     }
+}
+
+extension StreamAddress {
+    /// The stream's name without the query.
+    package var streamPath: StreamPath { StreamPath(app: self.app, name: self.name) }
 }
 
 /// The identity of an admitted client, as far as known.

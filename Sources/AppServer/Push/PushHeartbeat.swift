@@ -75,7 +75,7 @@ final class PushHeartbeat: HTTPPart {
         }
         let caller = try self.caller(
             AdmissionRequest(.heartbeat, action: .publish, address: address, remote: client, session: 0), request, context)
-        let path = StreamPath(app: address.app, name: address.name)
+        let path = address.streamPath
         guard let (room, slot) = try await self.room(path),
             caller.pass.room == nil || caller.pass.room?.exact == room.id.rawValue.exact
         else {
@@ -156,13 +156,11 @@ final class PushHeartbeat: HTTPPart {
         throw error
     }
 
-    /// The room and the slot to which a push by this name goes: by stream, else by device.
-    private func room(_ path: StreamPath) async throws(APIError) -> (Room, Room.Slot)? {
+    /// The room and the slot to which a push by this name goes.
+    private func room(_ name: StreamPath) async throws(APIError) -> (Room, Room.Slot)? {
+        let path = await self.services.rooms.stream(named: name)
         do throws(RegistryError) {
-            if let room = try await self.services.rooms.room(ofStream: path), let slot = room.slot(path) { return (room, slot) }
-            guard RoomID.isID(path.name), let room = try await self.services.rooms.room(ofDevice: path.name), let slot = room.slots.first,
-                slot.app.exact == path.app.exact || path.app == "live"
-            else { return nil }
+            guard let room = try await self.services.rooms.room(ofStream: path), let slot = room.slot(path) else { return nil }
             return (room, slot)
         } catch {
             throw APIError.unavailable("The rooms cannot be read: \(error)")

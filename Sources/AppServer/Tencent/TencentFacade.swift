@@ -230,8 +230,11 @@ final class TencentFacade: HTTPPart {
         let lists = TencentLists(services: self.services)
         switch action {
         case .onlineList(let app, let name, let page): return try await lists.online(app: app, name: name, page)
-        case .state(let path): return [.init(name: "StreamState", value: .string(try await lists.state(of: path).rawValue))]
-        case .drop(let path):
+        case .state(let name):
+            let path = await self.services.rooms.stream(named: name)
+            return [.init(name: "StreamState", value: .string(try await lists.state(of: path).rawValue))]
+        case .drop(let name):
+            let path = await self.services.rooms.stream(named: name)
             _ = await self.services.control.drop(path, by: actor)
             return []
         case .forbid(let path, let untilMs, let reason):

@@ -23,7 +23,7 @@ enum RoomInputs {
         "policy", .policy,
         "The room's times, and whether it is recorded. Omitted members are as in the server's settings (new room) or unchanged (change).")
     static let owner = Input("owner", .id, "The owner's user id. The owner's presence counts for policy.ownerOffline.")
-    static let device = Input("deviceUid", .id, "The device that pushes slot 1, as app/deviceUid.")
+    static let device = Input("deviceUid", .id, "The device that pushes slot 1, as app/deviceUid; players and calls know it by that name too.")
     static let newOwner = Input("owner", .nullable(.id), "The owner's user id; null removes the owner.")
     static let newDevice = Input("deviceUid", .nullable(.id), "The device that pushes slot 1; null removes the device.")
 
@@ -31,8 +31,9 @@ enum RoomInputs {
 
     static let states = Input("state", .choices() as InputType<Set<RoomState>>, "Only rooms in one of these states.")
     static let text = Input(
-        "q", .sought(length: 1...RoomLimits.searchLength), "Words of the title, id or owner; the last one may be a prefix.")
+        "q", .sought(length: 1...RoomLimits.searchLength), "Words of the title, id, owner or deviceUid; the last one may be a prefix.")
     static let ownerFilter = Input("owner", .id, "Only this user's rooms.")
+    static let deviceFilter = Input("deviceUid", .id, "Only this device's rooms.")
     static let listed = Input("isPublic", .flag, "true: only public rooms; false: only rooms that are not public.")
     static let sort = Input("sort", .choice() as InputType<RoomQuery.Order>, "The order; a minus sign reverses it.", fallback: .newest)
     static let page = Input(

@@ -9,11 +9,18 @@ import Support
 
 extension APICall {
     /// Does not reveal the name of a room that the token does not cover.
-    fileprivate func deviceTaken(_ device: String, by other: RoomID) -> APIError {
-        guard self.scope.isLimited else { return APIError(RegistryError.deviceTaken(device, by: other)) }
-        var error = APIError(.conflict, .conflict, "Device \(device) already has an open room.")
-        error.field = "deviceUid"
-        error.value = device
+    fileprivate func refused(_ refusal: RegistryError) -> APIError {
+        let (message, field, value): (String, String, String)
+        switch refusal {
+        case .deviceTaken(let device, _) where self.scope.isLimited:
+            (message, field, value) = ("Device \(device) already has an open room.", "deviceUid", device)
+        case .nameTaken(let path, _, let name) where self.scope.isLimited:
+            (message, field, value) = ("The name \(path) already stands for a stream of another room.", name, path.name)
+        default: return APIError(refusal)
+        }
+        var error = APIError(.conflict, .conflict, message)
+        error.field = field
+        error.value = value
         return error
     }
 }
@@ -46,14 +53,14 @@ enum RoomRoutes {
                 return try await keep({ try RoomAnswer($0, call, nodes: [:]) }) {
                     try await call.rooms.create(room, by: call.actor, keeping: $0)
                 }
-            } catch RegistryError.deviceTaken(let device, let other) {
-                throw call.deviceTaken(device, by: other)
+            } catch let refusal as RegistryError {
+                throw call.refused(refusal)
             }
         },
         ControlRoute(
             .get, "/rooms", "listRooms", .rooms, .backend, .list, "List rooms, page by page.",
             query: [
-                RoomInputs.states, RoomInputs.text, RoomInputs.ownerFilter, RoomInputs.listed,
+                RoomInputs.states, RoomInputs.text, RoomInputs.ownerFilter, RoomInputs.deviceFilter, RoomInputs.listed,
                 RoomInputs.sort, RoomInputs.page, RoomInputs.pageSize, RoomInputs.after,
             ],
             answers: RoomListAnswer.outputType
@@ -86,8 +93,8 @@ enum RoomRoutes {
             do {
                 let room = try await call.rooms.update(id, patch, if: call.condition, by: call.actor)
                 return try RoomAnswer(room, call, nodes: try await call.rooms.nodeNames(of: [room]))
-            } catch RegistryError.deviceTaken(let device, let other) {
-                throw call.deviceTaken(device, by: other)
+            } catch let refusal as RegistryError {
+                throw call.refused(refusal)
             }
         },
         ControlRoute(
@@ -177,6 +184,7 @@ enum RoomRoutes {
         query.scope = call.scope
         query.states = call[RoomInputs.states] ?? []
         query.owner = call[RoomInputs.ownerFilter]
+        query.deviceUid = call[RoomInputs.deviceFilter]
         query.isPublic = call[RoomInputs.listed]
         query.text = call[RoomInputs.text]
         query.order = try call.value(RoomInputs.sort)

@@ -43,7 +43,8 @@ enum ReconnectRoutes {
             "Ask all viewers of a stream to connect again. Those that cannot be asked are counted and play on.",
             in: StreamInputs.path, body: [Self.tcURL], answers: ReconnectOutcome.outputType, home: .stream
         ) { call in
-            await call.services.control.askViewersToReconnect(of: try call.streamPath().description, to: try call.reconnectURL(Self.tcURL))
+            let path = try await call.stream()
+            return await call.services.control.askViewersToReconnect(of: path.description, to: try call.reconnectURL(Self.tcURL))
         },
     ]
 }

@@ -34,7 +34,7 @@ enum StatsRoutes {
             "Get a stream's figures over a time, step by step. One that never was has no steps.", in: StreamInputs.path,
             query: StatsInputs.window, answers: SeriesAnswer.outputType, failures: [.conflict]
         ) { call in
-            let path = try call.streamPath()
+            let path = try await call.stream()
             return try await call.reading { statistics in
                 let store = statistics.store
                 let window = try StatsInputs.window(call, nowMs: statistics.nowMs, coarseUntilMs: try await store.coarseUntilMs())

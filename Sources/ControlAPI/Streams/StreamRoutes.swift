@@ -58,7 +58,7 @@ enum StreamRoutes {
         ) { call in
             let limit = Int(try call.value(StreamInputs.limit))
             let list = try await call.rooms.published(
-                path: try Self.filter(call), scope: call.scope, fromMs: call[StreamInputs.from], toMs: call[StreamInputs.to],
+                path: try await Self.stream(call), scope: call.scope, fromMs: call[StreamInputs.from], toMs: call[StreamInputs.to],
                 before: call[StreamInputs.before], limit: limit)
             return PushListAnswer(next: list.count == limit ? list.last?.sequence : nil, list: list)
         },
@@ -66,14 +66,14 @@ enum StreamRoutes {
             .get, "/streams/{app}/{name}", "getStream", .streams, .ops, .stream, "Get a stream's state, even if nobody uses it.",
             in: StreamInputs.path, answers: StreamStateAnswer.outputType, home: .stream
         ) { call in
-            try await Self.state(of: try call.streamPath(), call)
+            try await Self.state(of: try await call.stream(), call)
         },
         ControlRoute(
             .get, "/streams/{app}/{name}/stats", "getStreamStats", .streams, .ops, .stream,
             "Get a stream's figures of the last minutes, second by second.",
             in: StreamInputs.path, query: [StreamInputs.minutes], answers: StreamStatsAnswer.outputType, home: .stream
         ) { call in
-            let path = try call.streamPath()
+            let path = try await call.stream()
             guard let seconds = await call.services.control.history(of: path) else {
                 throw APIError.notFound("stream", "\(path)", field: "name")
             }
@@ -84,14 +84,14 @@ enum StreamRoutes {
             "End a push. The device may push again immediately.",
             in: StreamInputs.path, answers: DropAnswer.outputType, failures: [.conflict], home: .stream
         ) { call in
-            DropAnswer(wasDropped: await call.services.control.drop(try Self.pushed(call), by: call.actor))
+            DropAnswer(wasDropped: await call.services.control.drop(try await Self.pushed(call), by: call.actor))
         },
         ControlRoute(
             storing: "/streams/{app}/{name}/forbid", "forbidStream", .streams, .ops, .stream,
             "Forbid a stream: ends its push and refuses pushes and plays for a time. A repeated call changes the ban.",
             in: StreamInputs.path, body: Ban.inputs, answers: StreamBan.outputType, failures: [.conflict]
         ) { call, keep in
-            let (path, until, reason) = (try Self.pushed(call), try Ban.end(call), try call.value(Ban.reason))
+            let (path, until, reason) = (try await Self.pushed(call), try Ban.end(call), try call.value(Ban.reason))
             return try await keep({ $0 }) {
                 try await call.rooms.forbid(path, untilMs: until, reason: reason, by: call.actor, keeping: $0)
             }
@@ -101,7 +101,7 @@ enum StreamRoutes {
             "Lift a stream's ban, so that it accepts pushes and plays again.",
             in: StreamInputs.path, answers: StreamStateAnswer.outputType, failures: [.conflict]
         ) { call, keep in
-            let path = try call.streamPath()
+            let path = try await call.stream()
             let stream = await call.services.streamAnswer(path)
             do {
                 return try await keep({ (room: Room?) in
@@ -115,12 +115,18 @@ enum StreamRoutes {
     ]
 
     /// The path's stream. Throws for a talk mix, which the server makes itself.
-    private static func pushed(_ call: APICall) throws -> StreamPath {
-        let path = try call.streamPath()
+    private static func pushed(_ call: APICall) async throws -> StreamPath {
+        let path = try await call.stream()
         guard TalkStreamName.isMix(path) else { return path }
         throw APIError.wrongState(
             "\(path) is a talk mix that the server makes; to silence somebody, mute or kick the participant.", state: "mix",
             allowed: [])
+    }
+
+    /// The stream that the filter's name stands for.
+    private static func stream(_ call: APICall) async throws -> StreamPath? {
+        guard let name = try Self.filter(call) else { return nil }
+        return await call.rooms.stream(named: name)
     }
 
     private static func filter(_ call: APICall) throws -> StreamPath? {

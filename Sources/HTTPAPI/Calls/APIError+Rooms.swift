@@ -51,6 +51,12 @@ extension APIError {
             self.init(.conflict, .conflict, "Device \(device) already has an open room: \(room).")
             self.field = "deviceUid"
             self.value = device
+            self.roomID = room.rawValue
+        case .nameTaken(let path, let room, let field):
+            self.init(.conflict, .conflict, "The name \(path) already stands for a stream of room \(room).")
+            self.field = field
+            self.value = path.name
+            self.roomID = room.rawValue
         case .keyReused(let key):
             self.init(.unprocessableContent, .conflict, "This Idempotency-Key was used for another request.")
             self.field = "Idempotency-Key"
@@ -108,6 +114,9 @@ extension APIError {
                     .init(name: "value", schema: .keywords("string"), help: "Its value, shortened.", isRequired: false),
                     .init(name: "rule", schema: .keywords("string"), help: "The rule that was broken.", isRequired: false),
                     .init(name: "state", schema: .keywords("string"), help: "The state that does not allow the call.", isRequired: false),
+                    .init(
+                        name: "roomId", schema: .keywords("string"), help: "The room that has the device or name already.",
+                        isRequired: false),
                     .init(
                         name: "allowed", schema: .list(.keywords("string")),
                         help: "The states that allow the call, or the methods that the path supports.", isRequired: false),

@@ -56,9 +56,11 @@ package struct Call<Services: Sendable>: Sendable {
         return PublicAddress(config: self.core.config.current, addresses: addresses, requestHost: self.host)
     }
 
-    /// The stream that the path names.
-    package func streamPath() throws -> StreamPath {
-        guard let path = self.values.stream else { throw APIError(FieldError("name", "", "is required")) }
+    /// The stream that the path names, by its own name or by its device's. Throws 404 for one that the token does not cover.
+    package func stream() async throws -> StreamPath {
+        guard let name = self.values.stream else { throw APIError(FieldError("name", "", "is required")) }
+        let path = await self.rooms.stream(named: name)
+        guard try await self.sees(path) else { throw APIError.notFound("stream", "\(name)", field: "name") }
         return path
     }
 

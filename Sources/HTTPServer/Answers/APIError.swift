@@ -27,6 +27,8 @@ package struct APIError: Error, Sendable {
     package var value: String?
     package var rule: String?
     package var state: String?
+    /// The room that has what the call asked for.
+    package var roomID: String?
     package var allowed: [String]?
     package var headers = HTTPFields()
 
@@ -39,7 +41,10 @@ package struct APIError: Error, Sendable {
     /// The body of the answer.
     package func body(requestID: String) -> JSONValue {
         var details: [JSONValue.Member] = [.init(name: "type", value: .string(self.kind.rawValue))]
-        for (name, text) in [("field", self.field), ("value", self.value), ("rule", self.rule), ("state", self.state)] {
+        let texts = [
+            ("field", self.field), ("value", self.value), ("rule", self.rule), ("state", self.state), ("roomId", self.roomID),
+        ]
+        for (name, text) in texts {
             if let text { details.append(.init(name: name, value: .string(text))) }
         }
         if let allowed { details.append(.init(name: "allowed", value: .array(allowed.map(JSONValue.string)))) }

@@ -179,11 +179,7 @@ extension StoreAccess {
         let (number, arguments): (String, StoreArguments) =
             switch thing {
             case .node(let number): ("$1", [number])
-            case .stream(let path):
-                (
-                    "(SELECT node FROM pushes WHERE app = $1 AND name = $2 AND ended_at IS NULL ORDER BY sequence DESC LIMIT 1)",
-                    [path.app, path.name]
-                )
+            case .stream(let name): try self.nodeOfPush(to: self.stream(named: name))
             case .room(let id):
                 ("(SELECT node FROM pushes WHERE room_id = $1 AND ended_at IS NULL ORDER BY slot, sequence DESC LIMIT 1)", [id])
             case .recording(let id): ("(SELECT node FROM recordings WHERE id = $1)", [id])
@@ -191,6 +187,13 @@ extension StoreAccess {
             case .snapshot(let id): ("(SELECT node FROM snapshots WHERE id = $1)", [id])
             }
         return try self.nodes(where: "n.number = \(number)", arguments).first
+    }
+
+    private func nodeOfPush(to path: StreamPath) -> (String, StoreArguments) {
+        (
+            "(SELECT node FROM pushes WHERE app = $1 AND name = $2 AND ended_at IS NULL ORDER BY sequence DESC LIMIT 1)",
+            [path.app, path.name]
+        )
     }
 }
 

@@ -63,16 +63,12 @@ extension RoomTransaction {
     /// The room and slot of a push: by stream name, else by device, else in a new room.
     private func target(of request: PushRequest, _ mayMakeRoom: () -> Double?) throws -> (Room, Room.Slot) {
         let path = request.path
-        if var room = try self.store.room(ofStream: path), try self.catchUp(&room), let slot = room.slot(path) { return (room, slot) }
+        if let found = try self.slot(of: path) { return found }
         if let ban = try self.store.ban(of: path) {
             guard ban.resumeAt <= self.now else { throw PushRefusal.forbidden(untilMs: ban.resumeAt, reason: ban.reason) }
             try self.lift(ban, by: .time)
         }
-        if RoomID.isID(path.name), var room = try self.store.room(ofDevice: path.name), try self.catchUp(&room),
-            let slot = room.slots.first, slot.app.exact == path.app.exact || path.app == "live"
-        {
-            return (room, slot)
-        }
+        if let found = try self.slot(of: self.store.stream(named: path)) { return found }
         guard request.mayCreateRoom, path.app != "talk" else { throw PushRefusal.noRoom }
         try self.checkDisk()
         if let wait = mayMakeRoom() { throw PushRefusal.tooManyRooms(waitSeconds: wait) }
@@ -83,6 +79,12 @@ extension RoomTransaction {
         room.policy = self.settings.policy
         room = try self.insert(&room, by: .publisher)
         return (room, room.slots[0])
+    }
+
+    /// The stream's room and slot, with overdue deadlines applied; nil if no room has the stream.
+    private func slot(of path: StreamPath) throws -> (Room, Room.Slot)? {
+        guard var room = try self.store.room(ofStream: path), try self.catchUp(&room), let slot = room.slot(path) else { return nil }
+        return (room, slot)
     }
 
     // MARK: - Facts
@@ -145,11 +147,12 @@ extension RoomTransaction {
 
     // MARK: - Bans
 
-    func forbid(_ path: StreamPath, until: Int64, reason: String, by actor: Actor) throws -> StreamBan {
+    func forbid(_ name: StreamPath, until: Int64, reason: String, by actor: Actor) throws -> StreamBan {
         try Self.checkBan(until: until, reason: reason, now: self.now)
-        try Self.check(path)
+        try Self.check(name)
+        let path = try self.store.stream(named: name)
         let old = try self.store.ban(of: path)
-        guard var room = try self.store.room(ofStream: path), try self.catchUp(&room), let slot = room.slot(path) else {
+        guard case (var room, let slot)? = try self.slot(of: path) else {
             try self.store.setBan(of: path, until: until, reason: reason, now: self.now)
             try self.event(.streamForbidden, of: path, Self.data(of: path, until: until, reason: reason, by: actor))
             self.playChange(.banned(path, true))
@@ -169,9 +172,11 @@ extension RoomTransaction {
         return ban
     }
 
-    func resume(_ path: StreamPath, by actor: Actor) throws {
+    /// Lifts a stream's ban. Returns its room, if any.
+    func resume(_ name: StreamPath, by actor: Actor) throws -> Room? {
+        let path = try self.store.stream(named: name)
         self.change.ban(from: try self.store.ban(of: path), to: nil)
-        if var room = try self.store.room(ofStream: path), try self.catchUp(&room), let slot = room.slot(path) {
+        if case (var room, let slot)? = try self.slot(of: path) {
             self.change.roomID = room.id
             do {
                 try self.step(.resumeSlot(slot.number), on: &room, by: actor)
@@ -180,10 +185,11 @@ extension RoomTransaction {
             } catch let refusal as RoomRefusal {
                 throw self.refused(refusal, room, action: "resume")
             }
-            return
+            return room
         }
         guard let ban = try self.store.ban(of: path) else { throw RegistryError.notForbidden(path) }
         try self.lift(ban, by: actor)
+        return nil
     }
 
     /// Lifts the ban of a stream without a room.

@@ -69,7 +69,7 @@ extension StoreAccess {
 
     private func count(_ plan: RoomPlan) throws -> Int {
         let query = plan.query
-        if query.scope.isLimited { return try self.countWithin(plan) }
+        if query.scope.isLimited || query.deviceUid != nil { return try self.countWithin(plan) }
         var filter = StoreFilter()
         filter.and("owner = \(filter.mark(query.owner ?? ""))")
         if !query.states.isEmpty { filter.and("state IN (\(filter.marks(query.states.map(\.rawValue))))") }
@@ -78,7 +78,7 @@ extension StoreAccess {
         return try self.first(sql, filter.arguments) { (row: inout RowReader) -> Int in row.next() } ?? 0
     }
 
-    /// Counts the rooms themselves: the counters know no scopes.
+    /// Counts the rooms themselves: the counters know no scopes and devices.
     private func countWithin(_ plan: RoomPlan) throws -> Int {
         var filter = StoreFilter()
         Self.restrict(&filter, plan.query)
@@ -89,15 +89,18 @@ extension StoreAccess {
     private static func restrict(_ filter: inout StoreFilter, _ query: RoomQuery) {
         if !query.states.isEmpty { filter.and("r.state IN (\(filter.marks(query.states.map(\.rawValue))))") }
         if let owner = query.owner { filter.and("r.owner = \(filter.mark(owner))") }
+        if let device = query.deviceUid { filter.and("r.device_uid = \(filter.mark(device))") }
         if let isPublic = query.isPublic { filter.and("r.is_public = \(filter.mark(isPublic))") }
         filter.and(query.scope, room: "r.id")
     }
 
     private func search(_ words: String, _ plan: RoomPlan) throws -> (positions: [Position], isCapped: Bool) {
         let dialect = self.connection.dialect
-        let isFiltered = !plan.query.states.isEmpty || plan.query.owner != nil || plan.query.isPublic != nil || plan.query.scope.isLimited
+        let query = plan.query
+        let isFiltered =
+            !query.states.isEmpty || query.owner != nil || query.deviceUid != nil || query.isPublic != nil || query.scope.isLimited
         var filter = StoreFilter([words, isFiltered ? Self.searchDepth : Self.searchLimit + 1])
-        Self.restrict(&filter, plan.query)
+        Self.restrict(&filter, query)
         let key = plan.keyColumn.isEmpty ? "" : ", r.\(plan.keyColumn)"
         let positions = try self.all(
             """
@@ -152,6 +155,9 @@ struct RoomPlan {
                 "`page` reaches only the first \(RoomQuery.deepest) rooms; use `after` with `next` for the others")
         }
         if let owner = query.owner, !RoomID.isID(owner) { throw FieldError("owner", owner, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
+        if let device = query.deviceUid, !RoomID.isID(device) {
+            throw FieldError("deviceUid", device, "expected 1 to 64 of A-Z a-z 0-9 _ -")
+        }
         let text = query.text ?? ""
         guard text.unicodeScalars.count <= RoomLimits.searchLength else {
             throw FieldError("q", text, "expected at most \(RoomLimits.searchLength) characters")
@@ -186,6 +192,7 @@ struct RoomPlan {
     func statement(_ range: Range) -> (sql: String, arguments: StoreArguments) {
         var filter = StoreFilter()
         if let owner = range.owner { filter.and("owner = \(filter.mark(owner))") }
+        if let device = self.query.deviceUid { filter.and("device_uid = \(filter.mark(device))") }
         if let state = range.state { filter.and("state = \(filter.mark(state.rawValue)) AND is_public = \(filter.mark(range.isPublic))") }
         let order = self.keyColumn.isEmpty ? ["id"] : [self.keyColumn, "id"]
         if let cursor = self.cursor {

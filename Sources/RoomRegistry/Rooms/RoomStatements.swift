@@ -121,12 +121,25 @@ extension StoreAccess {
     /// The device's open room, otherwise the one that ended last. In a closed room, setting the clock moves `kept_until` but not
     /// `ended_at`.
     func room(ofDevice uid: String) throws -> Room? {
-        try self.room(where: "device_uid = $1 AND state NOT IN ('expired', 'closed')", [uid])
+        try self.openRoom(ofDevice: uid)
             ?? self.room(
                 where: """
                     device_uid = $1 AND coalesce(kept_until - policy_retention, ended_at) = (
                         SELECT max(coalesce(kept_until - policy_retention, ended_at)) FROM rooms WHERE device_uid = $1) LIMIT 1
                     """, [uid])
+    }
+
+    func openRoom(ofDevice uid: String) throws -> Room? {
+        try self.room(where: "device_uid = $1 AND state NOT IN ('expired', 'closed')", [uid])
+    }
+
+    /// The stream that a name stands for, of a push, a play or a call: a room's stream of that very name; else slot 1 of the room of the device with
+    /// that name; else the name as given. A name that was forbidden before a room had the device stands for itself until its ban ends.
+    func stream(named path: StreamPath) throws -> StreamPath {
+        guard RoomID.isID(path.name), try self.roomID(ofStream: path) == nil, try self.ban(of: path) == nil,
+            let room = try self.room(ofDevice: path.name), room.devicePaths.contains(path), let slot = room.slots.first
+        else { return path }
+        return slot.path
     }
 
     func room(ofStream path: StreamPath) throws -> Room? {

@@ -78,8 +78,8 @@ extension RoomTransaction {
         }
         let id = try self.freeID(new.id)
         var room = Room(id: id, slots: Room.slots(of: id, app: new.app, count: new.slots), at: self.now)
-        try self.checkStreams(of: room, field: new.id == nil ? "slots" : "roomId")
         Self.settle(&room, new)
+        try self.checkStreams(of: room, field: new.id == nil ? "slots" : "roomId")
         let made = try self.insert(&room, by: actor)
         self.change.room(from: nil, to: made, standard: self.settings.policy)
         return made
@@ -96,11 +96,27 @@ extension RoomTransaction {
         throw RegistryError.idTaken(wanted, state: room.state, freeAt: room.endedAt.map { _ in RoomRules.retentionEnd(of: room) })
     }
 
-    /// Throws if a stream is another room's: slot 2 of room `a` is named like slot 1 of room `a-2`.
+    /// Throws if a stream is another room's: slot 2 of room `a` is named like slot 1 of room `a-2`; or if another open room's device pushes by its
+    /// name, which the stream would take from the device.
     private func checkStreams(of room: Room, field: String) throws {
-        for slot in room.slots {
-            if let other = try self.store.roomID(ofStream: slot.path), other.exact != room.id.rawValue.exact {
-                throw FieldError(field, room.id.rawValue, "its stream \(slot.path) already belongs to room \(other)")
+        for path in room.slots.map(\.path) {
+            if let other = try self.store.roomID(ofStream: path), other.exact != room.id.rawValue.exact {
+                throw FieldError(field, room.id.rawValue, "its stream \(path) already belongs to room \(other)")
+            }
+            if var other = try self.store.openRoom(ofDevice: path.name), other.id != room.id, other.devicePaths.contains(path),
+                try self.catchUp(&other), !other.state.isTerminal
+            {
+                throw RegistryError.nameTaken(path, by: other.id, field: "roomId")
+            }
+        }
+        try self.checkDevice(of: room)
+    }
+
+    /// Throws if a name by which the room's device would push is another room's stream, which wins.
+    private func checkDevice(of room: Room) throws {
+        for path in room.devicePaths {
+            if let other = try self.store.roomID(ofStream: path), other.exact != room.id.rawValue.exact {
+                throw RegistryError.nameTaken(path, by: RoomID(stored: other), field: "deviceUid")
             }
         }
     }
@@ -142,10 +158,10 @@ extension RoomTransaction {
     /// A device's next room: same id, next instance, settings as given.
     private func renewInstance(of former: Room, as new: NewRoom, by actor: Actor) throws -> Room {
         var room = Room(id: former.id, slots: Room.slots(of: former.id, app: new.app, count: new.slots), at: self.now)
+        Self.settle(&room, new)
         try self.checkStreams(of: room, field: "slots")
         room.instance = former.instance + 1
         room.lastEvent = former.lastEvent
-        Self.settle(&room, new)
         try self.event(.roomCreated, of: &room, self.data(of: room, .roomCreated, from: former.state, by: actor))
         try self.store.update(from: former, to: room)
         if former.state == .closed { for slot in former.slots { self.playChange(.closed(slot.path, false)) } }
@@ -172,6 +188,7 @@ extension RoomTransaction {
                 throw RegistryError.deviceTaken(device, by: other.id)
             }
             room.deviceUid = device
+            try self.checkDevice(of: room)
         }
         for field in RoomPolicy.fields { if let value = patch.policy[field.name] { field.set(&room.policy, value) } }
         self.change.room(from: old, to: room, standard: self.settings.policy)

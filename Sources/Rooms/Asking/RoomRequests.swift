@@ -42,11 +42,12 @@ package struct RoomQuery: Sendable, Equatable {
     /// Rooms in one of these states; empty for all.
     package var states: Set<RoomState> = []
     package var owner: String?
+    package var deviceUid: String?
     /// True selects public rooms, false the others, nil both.
     package var isPublic: Bool?
     /// Only rooms of this scope.
     package var scope = TokenScope.all
-    /// Searches words of title, id or owner; the last may be a prefix.
+    /// Searches words of title, id, owner or device; the last may be a prefix.
     package var text: String?
     package var order = Order.newest
     /// The previous page's `next`.
@@ -259,6 +260,8 @@ package enum RegistryError: Error, Sendable, Equatable {
     case idTaken(RoomID, state: RoomState, freeAt: Int64?)
     /// Another open room has the device.
     case deviceTaken(String, by: RoomID)
+    /// The name already stands for a stream of another room. `field`: what gives the name, `roomId` or `deviceUid`.
+    case nameTaken(StreamPath, by: RoomID, field: String)
     /// The idempotency key was used for another request.
     case keyReused(String)
     /// Another request with the idempotency key is in progress.

@@ -5,7 +5,7 @@ package enum RoomWords {
     static let mostWords = 16
 
     package static func indexed(_ room: Room) -> String {
-        (words(room.title) + words(room.id.rawValue) + words(room.owner ?? "")).joined(separator: " ")
+        [room.title, room.id.rawValue, room.owner ?? "", room.deviceUid ?? ""].flatMap(self.words).joined(separator: " ")
     }
 
     /// An FTS5 query without the user's syntax: each run of non-spaces is a phrase, the last one a prefix. Nil if there is no word.

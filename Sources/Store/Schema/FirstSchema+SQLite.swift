@@ -94,7 +94,7 @@ enum FirstSchemaOfSQLite {
                 ON CONFLICT DO UPDATE SET n = n + 1;
         END;
 
-        -- Words of title, id and owner, split by RoomWords; rowid is rooms.row.
+        -- Words of title, id, owner and device, split by RoomWords; rowid is rooms.row.
         CREATE VIRTUAL TABLE room_words USING fts5(
             words, tokenize = "unicode61 remove_diacritics 2", prefix = '1 2 3 4 5 6', columnsize = 0);
 

@@ -19,6 +19,8 @@ package protocol LiveRooms: PushFacts {
     /// Until when the user may not come back to the stream's room, in milliseconds since 1970; nil: comes and goes at will.
     func keptOut(_ user: String, of path: String) -> Int64?
     func room(_ id: String) async throws(RegistryError) -> Room
+    /// The stream that a name stands for: a device's name stands for a stream of its room.
+    func stream(named path: StreamPath) async -> StreamPath
     /// Nil if the stream has no room.
     func room(ofStream path: StreamPath) async throws(RegistryError) -> Room?
 

@@ -21,6 +21,7 @@ package final class OpenRooms: LiveRooms {
     package func playRefusal(_ path: String) -> StateReason? { nil }
     package func keptOut(_ user: String, of path: String) -> Int64? { nil }
     package func room(_ id: String) throws(RegistryError) -> Room { throw .noSuchRoom(id) }
+    package func stream(named path: StreamPath) -> StreamPath { path }
     package func room(ofStream path: StreamPath) -> Room? { nil }
     package func drop(_ sequence: PushSequence, by actor: Actor) -> Bool { false }
     package func kick(_ kick: SessionKick, by actor: Actor) {}

@@ -71,7 +71,7 @@ package final class RoomAdmission: Sendable {
             case .failure(let refusal): return .failure(refusal)
             }
         }
-        let path = StreamPath(app: request.address.app, name: request.address.name)
+        let path = request.address.streamPath
         switch await self.mayAct(.publish, PushCaller(request, pass, page: .notAsked), on: path) {
         case .success(let permit): pass = permit.pass
         case .failure(let refusal): return .failure(refusal)
@@ -100,22 +100,34 @@ package final class RoomAdmission: Sendable {
     /// Whether admitting this viewer needs more than data in memory.
     package func mustWaitToPlay(_ request: AdmissionRequest, _ pass: AdmissionPass) -> Bool {
         self.memory.ledger.isOver || self.rules.mustAsk(.play, pass) || pass.room.map { $0.exact != request.address.name.exact } ?? false
+            || self.mayNameDevice(request.address.streamPath)
     }
 
-    /// Asks for the stream's room, if the credential names one, and then any hook.
-    package func admitPlay(_ request: AdmissionRequest, _ pass: AdmissionPass) async -> Result<AdmissionPass, AdmissionRefusal> {
+    /// Whether the name may be a device's: it has the form of one, and nobody pushes a stream of that very name here.
+    private func mayNameDevice(_ path: StreamPath) -> Bool { RoomID.isID(path.name) && !self.pushes.has(path) }
+
+    /// Asks for the stream that the name stands for, for its room, if the credential names one, and then any hook. The answer's request is for that
+    /// stream. Credentials and hooks know the name that the client used.
+    package func admitPlay(
+        _ request: AdmissionRequest, _ pass: AdmissionPass
+    ) async -> Result<(request: AdmissionRequest, pass: AdmissionPass), AdmissionRefusal> {
         if let refusal = await self.memoryRefusal(request.address.path, isPublish: false) { return .failure(refusal) }
-        let path = StreamPath(app: request.address.app, name: request.address.name)
+        let named = request.address.streamPath
+        let path = self.mayNameDevice(named) ? await self.rooms.stream(named: named) : named
         if let room = pass.room, room.exact != path.name.exact {
             do {
                 if let owner = try await self.rooms.room(ofStream: path), owner.id.rawValue.exact != room.exact {
-                    return .failure(.otherRoom(of: path, than: room))
+                    return .failure(.otherRoom(of: named, than: room))
                 }
             } catch {
                 return .failure(AdmissionRefusal(.unavailable("\(error)"), path))
             }
         }
-        return self.rules.mustAsk(.play, pass) ? await self.rules.ask(request, pass: pass) : .success(pass)
+        var admitted = request
+        admitted.address.app = path.app
+        admitted.address.name = path.name
+        guard self.rules.mustAsk(.play, pass) else { return .success((admitted, pass)) }
+        return await self.rules.ask(request, pass: pass).map { (admitted, $0) }
     }
 
     /// The refusal for a user thrown out of the stream's room; nil when there is none. From memory; any thread.
@@ -225,12 +237,31 @@ package final class ActivePushes: Sendable {
         init(_ grant: PushGrant) { (self.sequence, self.returns) = (grant.sequence, grant.returns) }
     }
 
-    private let rows = Mutex<[Key: PushGrant]>([:])
+    private struct Rows {
+        var grants: [Key: PushGrant] = [:]
+        /// The number of grants of each stream.
+        var streams: [StreamPath: Int] = [:]
+    }
+
+    private let rows = Mutex(Rows())
 
     package init() {}
 
-    package func add(_ grant: PushGrant) { self.rows.withLock { $0[Key(grant)] = grant } }
-    package func remove(_ grant: PushGrant) { _ = self.rows.withLock { $0.removeValue(forKey: Key(grant)) } }
-    package var all: [PushGrant] { self.rows.withLock { Array($0.values) } }
-    package var count: Int { self.rows.withLock { $0.count } }
+    package func add(_ grant: PushGrant) {
+        self.rows.withLock { rows in
+            if rows.grants.updateValue(grant, forKey: Key(grant)) == nil { rows.streams[grant.path, default: 0] += 1 }
+        }
+    }
+
+    package func remove(_ grant: PushGrant) {
+        self.rows.withLock { rows in
+            guard rows.grants.removeValue(forKey: Key(grant)) != nil, let count = rows.streams[grant.path] else { return }
+            rows.streams[grant.path] = count > 1 ? count - 1 : nil
+        }
+    }
+
+    /// Whether somebody pushes the stream here.
+    package func has(_ path: StreamPath) -> Bool { self.rows.withLock { $0.streams[path] != nil } }
+    package var all: [PushGrant] { self.rows.withLock { Array($0.grants.values) } }
+    package var count: Int { self.rows.withLock { $0.grants.count } }
 }

@@ -71,7 +71,7 @@ package final class RecentRefusals: Sendable {
 
     /// Removes the refused pushes of this host for the same stream, since a push was now admitted.
     package func admitted(_ address: StreamAddress, from remote: SocketAddress?) {
-        let (host, path) = (HostKey.of(remote), StreamPath(app: address.app, name: address.name))
+        let (host, path) = (HostKey.of(remote), address.streamPath)
         self.entries.withLock { entries in
             entries.removeAll { $0.action == .publish && $0.host == host && $0.path == path }  // compares StreamPaths
         }
