@@ -229,7 +229,9 @@ final class TencentFacade: HTTPPart {
     private func run(_ action: TencentAction, _ actor: Actor) async throws -> [JSONValue.Member] {
         let lists = TencentLists(services: self.services)
         switch action {
-        case .onlineList(let app, let name, let page): return try await lists.online(app: app, name: name, page)
+        case .onlineList(let app, let name, let page):
+            let stream = await self.stream(app, name)
+            return try await lists.online(app: stream.app, name: stream.name, page)
         case .state(let name):
             let path = await self.services.rooms.stream(named: name)
             return [.init(name: "StreamState", value: .string(try await lists.state(of: path).rawValue))]
@@ -252,9 +254,19 @@ final class TencentFacade: HTTPPart {
                 guard case .notForbidden = error else { throw error }
             }
             return []
-        case .history(let history, let page, let list): return try await lists.history(history, page, list)
-        case .forbidList(let name, let page): return try await lists.forbidden(name: name, page)
+        case .history(var history, let page, let list):
+            (history.app, history.name) = await self.stream(history.app, history.name)
+            return try await lists.history(history, page, list)
+        case .forbidList(let name, let page): return try await lists.forbidden(name: await self.stream(nil, name).name, page)
         case .pushInfo(let app, let page): return try await lists.pushInfo(app: app, page)
         }
+    }
+
+    /// What a list is asked for, with the stream's own name in place of its device's.
+    private func stream(_ app: String?, _ name: String?) async -> (app: String?, name: String?) {
+        guard let name else { return (app, nil) }
+        let asked = StreamPath(app: app ?? "live", name: name)
+        let path = await self.services.rooms.stream(named: asked)
+        return path == asked ? (app, name) : (path.app, path.name)
     }
 }

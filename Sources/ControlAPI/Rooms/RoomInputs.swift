@@ -23,7 +23,8 @@ enum RoomInputs {
         "policy", .policy,
         "The room's times, and whether it is recorded. Omitted members are as in the server's settings (new room) or unchanged (change).")
     static let owner = Input("owner", .id, "The owner's user id. The owner's presence counts for policy.ownerOffline.")
-    static let device = Input("deviceUid", .id, "The device that pushes slot 1, as app/deviceUid; players and calls know it by that name too.")
+    static let device = Input(
+        "deviceUid", .id, "The device that pushes slot 1, as app/deviceUid; players and calls know it by that name too.")
     static let newOwner = Input("owner", .nullable(.id), "The owner's user id; null removes the owner.")
     static let newDevice = Input("deviceUid", .nullable(.id), "The device that pushes slot 1; null removes the device.")
 

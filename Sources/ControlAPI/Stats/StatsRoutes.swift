@@ -46,7 +46,7 @@ enum StatsRoutes {
             query: Self.filters(StatsInputs.playReason), answers: FinishedAnswers.plays, failures: [.conflict]
         ) { call in
             try await call.reading { statistics in
-                let filter = try Self.filter(call, reason: call[StatsInputs.playReason]?.rawValue)
+                let filter = try await Self.filter(call, reason: call[StatsInputs.playReason]?.rawValue)
                 let list = try await statistics.store.plays(filter)
                 return FinishedAnswer(
                     coverage: StatsCoverage(statistics), next: list.count == filter.limit ? list.last?.id : nil, list: list)
@@ -57,7 +57,7 @@ enum StatsRoutes {
             query: Self.filters(StatsInputs.pushReason), answers: FinishedAnswers.pushes, failures: [.conflict]
         ) { call in
             try await call.reading { statistics in
-                let filter = try Self.filter(call, reason: call[StatsInputs.pushReason]?.rawValue)
+                let filter = try await Self.filter(call, reason: call[StatsInputs.pushReason]?.rawValue)
                 let list = try await statistics.store.pushes(filter)
                 return FinishedAnswer(
                     coverage: StatsCoverage(statistics), next: list.count == filter.limit ? list.last?.id : nil, list: list)
@@ -90,9 +90,10 @@ enum StatsRoutes {
         ]
     }
 
-    private static func filter(_ call: APICall, reason: String?) throws -> FinishedFilter {
+    private static func filter(_ call: APICall, reason: String?) async throws -> FinishedFilter {
         var filter = FinishedFilter()
         filter.stream = call[StatsInputs.stream]
+        if let name = filter.stream.flatMap({ StreamPath($0) }) { filter.stream = await call.rooms.stream(named: name).description }
         filter.room = call[StatsInputs.room]?.rawValue
         filter.user = call[StatsInputs.user]
         filter.reason = reason

@@ -16,6 +16,14 @@ package struct StreamAddress: Sendable, Equatable {
     /// "app/name".
     package var path: String { "\(self.app)/\(self.name)" }
 
+    /// Another stream's address with the same query. The name is one that this server made.
+    package func naming(app: String, _ name: String) -> StreamAddress {
+        var other = self
+        other._app = app.exact
+        other._name = name.exact
+        return other
+    }
+
     /// Reads app and name as RTMP clients send them. Many encode a URL's characters, as browsers do, and some do not: `with%20space` and
     /// `with space` are one name.
     package init(encodedApp app: String, name: String, limits: Limits = Limits()) throws(StreamAddressError) {

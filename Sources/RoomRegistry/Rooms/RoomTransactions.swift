@@ -99,7 +99,8 @@ extension RoomTransaction {
     /// Throws if a stream is another room's: slot 2 of room `a` is named like slot 1 of room `a-2`; or if another open room's device pushes by its
     /// name, which the stream would take from the device.
     private func checkStreams(of room: Room, field: String) throws {
-        for path in room.slots.map(\.path) {
+        for slot in room.slots {
+            let path: StreamPath = slot.path
             if let other = try self.store.roomID(ofStream: path), other.exact != room.id.rawValue.exact {
                 throw FieldError(field, room.id.rawValue, "its stream \(path) already belongs to room \(other)")
             }

@@ -124,8 +124,7 @@ package final class RoomAdmission: Sendable {
             }
         }
         var admitted = request
-        admitted.address.app = path.app
-        admitted.address.name = path.name
+        admitted.address = request.address.naming(app: path.app, path.name)
         guard self.rules.mustAsk(.play, pass) else { return .success((admitted, pass)) }
         return await self.rules.ask(request, pass: pass).map { (admitted, $0) }
     }
