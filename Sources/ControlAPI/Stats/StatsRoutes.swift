@@ -1,6 +1,7 @@
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
+import RoomRegistry
 import Rooms
 import Statistics
 import Streaming
