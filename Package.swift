@@ -287,7 +287,7 @@ let package = Package(
             [httpTypes, nioCore, nioHTTP1]),
         tests(
             "NotificationsTests",
-            "APITestSupport Access EarshotServer Notifications RoomRegistry Rooms ServerConfiguration ServerTestSupport Streaming Support TestSupport",
+            "APITestSupport Access EarshotServer Listening Notifications Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport Streaming Support TestSupport",
             [logging, nioCore]),
         tests(
             "StreamingTests", "Access Listening RTMP Relay Rooms ServerConfiguration ServerTestSupport Streaming Support TestSupport Trace",

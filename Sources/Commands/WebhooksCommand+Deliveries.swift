@@ -79,7 +79,8 @@ extension WebhooksCommand {
             let listing = Listing(
                 path: ["webhooks", "targets"], things: "webhooks in the server's settings",
                 columns: [
-                    .left("TARGET"), .text("URL"), .left("STATE"), .right("FOR"), .right("FAILED"), .right("GIVEN UP"), .text("LAST ERROR"),
+                    .left("TARGET"), .text("URL"), .left("STATE"), .right("FOR"), .right("WAITING"), .right("FAILED"), .right("GIVEN UP"),
+                    .text("LAST ERROR"),
                 ],
                 id: { $0["targetId"].plain },
                 row: { target in
@@ -87,6 +88,7 @@ extension WebhooksCommand {
                     return [
                         .init(target["targetId"].plain), .init(target["url"].plain),
                         isFailing ? .init("failing", .red) : .init("well", .green), .init(TimeText.age(target["failingSince"])),
+                        .init(target["pending"].plain),
                         .init(isFailing ? target["failedAttempts"].plain : nil), .init(isFailing ? target["givenUp"].plain : nil),
                         .init(target["lastError"].plain),
                     ]

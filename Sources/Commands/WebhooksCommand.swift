@@ -16,7 +16,8 @@ struct WebhooksCommand: AsyncParsableCommand {
               (umask 077; earshot webhooks add back-end https://app.example.com/earshot --kind room.live --kind room.closed > secret)
               earshot webhooks test 1
               earshot webhooks change 1 --all-rooms --kind room.expired
-              earshot webhooks redeliver 1 --from 2026-11-25T00:00:00Z
+              earshot webhooks redeliver 1 --kind room.closed
+              earshot webhooks redeliver --from 2026-11-25T00:00:00Z
               earshot webhooks deliveries --state failed
               earshot webhooks deliveries redeliver 1234
 
@@ -179,8 +180,11 @@ struct WebhooksCommand: AsyncParsableCommand {
     }
 
     struct Redeliver: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "Send a target's failed deliveries again.")
-        @Argument(help: ArgumentHelp("The target's number.", valueName: "ID")) var webhook: Int64
+        static let configuration = CommandConfiguration(abstract: "Send failed deliveries again: a target's, or those of all targets.")
+        @Argument(
+            help: ArgumentHelp(
+                "The target's number, or its id from `earshot webhooks targets`; without it all targets.", valueName: "TARGET"))
+        var target: String?
         @Option(help: ArgumentHelp("Only deliveries of this kind; may be given several times.", valueName: "KIND")) var kind: [String] = []
         @Option(help: ArgumentHelp("Only deliveries of events at this time or later.", valueName: "TIME")) var from: String?
         @Option(help: ArgumentHelp("Only deliveries of events before this time.", valueName: "TIME")) var to: String?
@@ -191,7 +195,8 @@ struct WebhooksCommand: AsyncParsableCommand {
             if !self.kind.isEmpty { body["kinds"] = .array(self.kind.map(JSONValue.string)) }
             if let from { body["from"] = .string(from) }
             if let to { body["to"] = .string(to) }
-            let answer = try await api.post(["webhooks", "\(self.webhook)", "redeliver"], body)
+            if let target { body["targetId"] = .string(Int64(target) == nil ? target : "webhook-\(target)") }
+            let answer = try await api.post(["webhooks", "deliveries", "redeliver"], body)
             try self.options.report(answer) {
                 let more = $0["isComplete"].bool == false ? "; there are more, repeat the command for them" : ""
                 return "deliveries sent again: \($0["queued"].plain ?? "0")\(more)"

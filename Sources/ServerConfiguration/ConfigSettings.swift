@@ -184,8 +184,16 @@ extension ConfigSetting {
             .make(
                 "webhooks.timeout", \.webhooks.timeoutMs, .duration(100...120_000), "How long a target may take to answer.",
                 applies: .reload),
-            .make("webhooks.retries", \.webhooks.retries, .count(0...1_000), "Retries after a failed first try.", applies: .reload),
-            .make("webhooks.retryInterval", \.webhooks.retryIntervalMs, .duration(100...day), "Time between tries.", applies: .reload),
+            .make(
+                "webhooks.retryFor", \.webhooks.retryForMs, .duration(0...(7 * day)),
+                "A delivery is tried again until it is so old, then given up. Not for webhooks.tencentUrls: 12 retries, 1 min apart.",
+                applies: .reload),
+            .make(
+                "webhooks.retryInterval", \.webhooks.retryIntervalMs, .duration(100...day),
+                "Time from the first try to the second; each further wait is twice as long.", applies: .reload),
+            .make(
+                "webhooks.maxRetryInterval", \.webhooks.maxRetryIntervalMs, .duration(100...day),
+                "The longest time between tries, unless webhooks.retryInterval is longer.", applies: .reload),
             .make(
                 "outbound.allowPrivate", \.outbound.allowPrivate, .networks,
                 "Private networks that hooks, webhooks and links may connect to, e.g. [127.0.0.0/8].", applies: .reload),

@@ -182,8 +182,14 @@ package struct ServerConfig: Sendable, Equatable {
         /// Signs both kinds, and hooks. Nil: made at the first start and kept in the data directory.
         package var key: String?
         package var timeoutMs: Int64 = 20_000
-        package var retries = 12
-        package var retryIntervalMs: Int64 = 60_000
+        /// A delivery older than this is not tried again.
+        package var retryForMs: Int64 = 86_400_000
+        /// From the first try to the second. Each further wait is twice as long, up to `maxRetryIntervalMs`.
+        package var retryIntervalMs: Int64 = 10_000
+        package var maxRetryIntervalMs: Int64 = 900_000
+        /// The cloud's own rule for its callbacks, which no setting changes.
+        package var tencentRetries = 12
+        package var tencentRetryIntervalMs: Int64 = 60_000
     }
 
     /// Targets of the server's own connections: hooks, webhooks, links.

@@ -73,7 +73,7 @@ import Testing
                 "deleteRoom", "reloadSettings", "drainServer", "drainNode", "listTokens", "createToken", "revokeToken", "createLink",
                 "deleteLink", "listAudit", "listWebhooks",
                 "createWebhook",
-                "getWebhook", "updateWebhook", "deleteWebhook", "pauseWebhook", "resumeWebhook", "testWebhook", "redeliverWebhook",
+                "getWebhook", "updateWebhook", "deleteWebhook", "pauseWebhook", "resumeWebhook", "testWebhook",
             ])
         let backend = Set(APIRoute.all.filter { $0.role == .backend }.map(\.name))
         #expect(

@@ -16,7 +16,7 @@ import Testing
 @Suite struct APIWebhookTests {
     private static func configure(_ config: inout ServerConfig) {
         config.webhooks.key = "the server's own key"
-        config.webhooks.retries = 0
+        config.webhooks.retryForMs = 0
         config.webhooks.retryIntervalMs = 100
         config.webhooks.timeoutMs = 5_000
         config.outbound.allowPrivate = CIDR.loopback
@@ -144,13 +144,17 @@ import Testing
                 try await api.ok("POST", "rooms/\(room)/close")
             }
             try await eventually("four failures") { try await api.ok("GET", "webhooks/deliveries?state=failed")["list"].count == 4 }
-            let none = try await api.ok("POST", "webhooks/\(id)/redeliver", #"{"to":"2020-01-01T00:00:00Z"}"#)
+            let path = "webhooks/deliveries/redeliver"
+            let none = try await api.ok("POST", path, #"{"targetId":"webhook-\(id)","to":"2020-01-01T00:00:00Z"}"#)
             #expect(none["queued"].int == 0)
-            let one = try await api.ok("POST", "webhooks/\(id)/redeliver", #"{"kinds":["room.closed"],"limit":1}"#)
+            let one = try await api.ok("POST", path, #"{"targetId":"webhook-\(id)","kinds":["room.closed"],"limit":1}"#)
             #expect(one["queued"].int == 1 && one["isComplete"].bool == false)
-            let rest = try await api.ok("POST", "webhooks/\(id)/redeliver")
+            // Without a target those of all.
+            let rest = try await api.ok("POST", path)
             #expect(rest["queued"].int == 3 && rest["isComplete"].bool == true)
-            #expect(try await api.ok("POST", "webhooks/\(id)/redeliver")["queued"].int == 0)
+            #expect(try await api.ok("POST", path)["queued"].int == 0)
+            try await api.refused(400, "POST", path, #"{"targetId":"webhook-99"}"#)
+            #expect(try await api("GET", "audit?operation=redeliverDeliveries").text.contains("webhook/\(id)"))
             try await eventually("all four") { try await api.ok("GET", "webhooks/deliveries?state=delivered")["list"].count == 4 }
             #expect(Set(receiver.deliveries.suffix(4).map(\.key)) == Set(receiver.deliveries.prefix(4).map(\.key)))
         }
@@ -168,7 +172,7 @@ import Testing
             #expect(try await api.ok("DELETE", "webhooks/\(id)")["dropped"].int == 300)
             #expect(try await api.ok("GET", "webhooks/deliveries")["list"].list.isEmpty)
             for (method, path) in [
-                ("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/test"), ("POST", "/pause"), ("POST", "/redeliver"),
+                ("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/test"), ("POST", "/pause"),
             ] {
                 try await api.refused(404, method, "webhooks/\(id)\(path)", method == "PATCH" ? "{}" : nil)
             }

@@ -19,8 +19,8 @@ import Testing
     private static func configure(_ config: inout ServerConfig, urls: [String]) {
         config.webhooks.urls = urls
         config.webhooks.key = "webhook-key-1"
-        config.webhooks.retries = 2
         config.webhooks.retryIntervalMs = 100
+        config.webhooks.retryForMs = 300
         config.webhooks.timeoutMs = 5_000
         config.outbound.allowPrivate = CIDR.loopback
     }

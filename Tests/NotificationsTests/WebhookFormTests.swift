@@ -14,7 +14,7 @@ import Testing
     static let tencent = WebhookTarget(url: "http://b.example/", format: .tencent)
 
     static func entry(
-        _ id: Int64 = 1, _ kind: RoomEvent.Kind = .roomLive, target: WebhookTarget = earshot, attempts: Int = 0,
+        _ id: Int64 = 1, _ kind: RoomEvent.Kind = .roomLive, target: WebhookTarget = earshot, attempts: Int = 0, queuedAt: Int64? = nil,
         data: String = #"{"state":"live"}"#
     ) -> WebhookDelivery {
         WebhookDelivery(
@@ -22,7 +22,7 @@ import Testing
             event: RoomEvent(
                 id: 7, number: 3, kind: kind, roomID: RoomID(stored: "cam1"), instance: 1, at: 1_795_255_200_000, data: data),
             target: target, state: .pending, attempts: attempts, dueAt: 0, lastStatus: nil, lastError: nil, lastAttemptAt: nil,
-            durationMs: nil, deliveredAt: nil)
+            durationMs: nil, deliveredAt: nil, queuedAt: queuedAt)
     }
 
     private static func header(_ request: WebhookRequest, _ name: String) -> String? { request.headers.first { $0.name == name }?.value }
@@ -151,22 +151,58 @@ import Testing
         #expect(schedule.listArrived([Self.entry(1)]).count == 1, "it is due again")
     }
 
+    private static func verdict(
+        _ status: Int?, _ attempts: Int, age ms: Int64 = 0, target: WebhookTarget = earshot, isHopeless: Bool = false,
+        _ config: ServerConfig.Webhooks = ServerConfig().webhooks
+    ) -> WebhookVerdict {
+        WebhookVerdict(
+            status: status, of: self.entry(target: target, attempts: attempts, queuedAt: 1_000), isHopeless: isHopeless, now: 1_000 + ms,
+            config)
+    }
+
     @Test func verdicts() {
+        for status in [200, 201, 202, 204, 299] {
+            #expect(Self.verdict(status, 0) == .delivered && Self.verdict(status, 99, age: .max / 2) == .delivered)
+        }
+        for status in [nil, 199, 300, 301, 404, 500] { #expect(Self.verdict(status, 0) == .retry(at: 11_000)) }
+        #expect(Self.verdict(nil, 0, isHopeless: true) == .givenUp)
+    }
+
+    /// Waits double up to a quarter of an hour, and the last try is a day after the event.
+    @Test func triesBackOffForADay() {
+        var (age, attempts): (Int64, Int) = (0, 0)
+        var waits: [Int64] = []
+        while case .retry(let at) = Self.verdict(503, attempts, age: age) {
+            waits.append((at - 1_000 - age) / 1_000)
+            (age, attempts) = (at - 1_000, attempts + 1)
+        }
+        #expect(waits.prefix(9) == [10, 20, 40, 80, 160, 320, 640, 900, 900] && waits.dropLast().max() == 900)
+        #expect(age == 86_400_000 && attempts == 102, "\(age) \(attempts)")
+        // One that waited behind others for longer has one try.
+        #expect(Self.verdict(503, 0, age: 86_400_000) == .givenUp)
+        // Any number of tries, which a setting may allow.
+        #expect(Self.verdict(503, 9_999, age: 5_000) == .retry(at: 906_000))
+    }
+
+    @Test func triesAreAsTheSettingsSay() {
         var config = ServerConfig().webhooks
-        config.retries = 2
-        config.retryIntervalMs = 60_000
-        func verdict(_ status: Int?, _ attempt: Int, isHopeless: Bool = false) -> WebhookVerdict {
-            WebhookVerdict(status: status, attempt: attempt, isHopeless: isHopeless, now: 1_000, config)
+        (config.retryForMs, config.retryIntervalMs, config.maxRetryIntervalMs) = (5_000, 2_000, 100)
+        #expect(Self.verdict(nil, 0, age: 50, config) == .retry(at: 3_050), "a first wait longer than the longest stays")
+        #expect(Self.verdict(nil, 3, age: 2_000, config) == .retry(at: 5_000))
+        #expect(Self.verdict(nil, 4, age: 4_900, config) == .retry(at: 6_000))
+        #expect(Self.verdict(nil, 5, age: 5_000, config) == .givenUp)
+        config.retryForMs = 0
+        #expect(Self.verdict(nil, 0, config) == .givenUp)
+    }
+
+    /// Twelve retries, a minute apart, whatever the settings say.
+    @Test func tencentsTriesAreItsOwn() {
+        var config = ServerConfig().webhooks
+        config.retryForMs = 0
+        for attempts in 0..<12 {
+            #expect(Self.verdict(500, attempts, age: 7_000, target: Self.tencent, config) == .retry(at: 68_000))
         }
-        #expect(verdict(200, 1) == .delivered)
-        #expect(verdict(200, 9) == .delivered)
-        for status in [201, 202, 204, 299] { #expect(verdict(status, 1) == .delivered) }
-        for status in [nil, 199, 300, 301, 404, 500] {
-            #expect(verdict(status, 1) == .retry(at: 61_000))
-            #expect(verdict(status, 2) == .retry(at: 61_000))
-            #expect(verdict(status, 3) == .givenUp)
-        }
-        #expect(verdict(nil, 1, isHopeless: true) == .givenUp)
+        #expect(Self.verdict(500, 12, target: Self.tencent, config) == .givenUp)
     }
 
     /// The URL after its origin is often the target's secret.

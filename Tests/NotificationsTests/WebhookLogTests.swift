@@ -68,6 +68,25 @@ import Testing
         #expect(lines.all.count == before + 2)
     }
 
+    /// Too many that wait are told once, then at growing intervals with what was given up since.
+    @Test func aBacklogIsToldOnce() {
+        let (log, lines) = Self.log()
+        let target = WebhookFormTests.earshot
+        for second in 0..<100 { log.gaveUpSurplus(5, target, limit: 100_000, now: Int64(second) * 1_000) }
+        #expect(lines.all.count == 2 && lines.all.allSatisfy { $0.contains("Too many deliveries wait") && !$0.contains("secret") })
+        #expect(lines.all[0].contains("givenUp=5 ") && lines.all[0].contains("limit=100000"), "\(lines.all[0])")
+        #expect(lines.all[1].contains("givenUp=300 "), "\(lines.all[1])")
+        #expect(log[target.id]?.givenUp == 500)
+    }
+
+    @Test func whatWaitsIsCountedByTarget() {
+        let (log, _) = Self.log()
+        log.counted([(WebhookFormTests.earshot, 3), (WebhookFormTests.tencent, 9)])
+        log.counted([(WebhookFormTests.tencent, 8)])
+        #expect(log.waiting.map(\.target) == [WebhookFormTests.earshot.id, WebhookFormTests.tencent.id])
+        #expect(log.waiting.map(\.count) == [0, 8])
+    }
+
     @Test func targetsDoNotHoldEachOthersLinesBack() {
         let (log, lines) = Self.log()
         log.attempted(WebhookFormTests.entry(), .retry(at: 0), problem: "x", now: 0)

@@ -20,7 +20,6 @@ import Testing
         config.webhooks.urls = urls
         config.webhooks.tencentURLs = tencent
         config.webhooks.key = "webhook-key-1"
-        config.webhooks.retries = 2
         config.webhooks.retryIntervalMs = 100
         config.webhooks.timeoutMs = 5_000
         config.outbound.allowPrivate = CIDR.loopback

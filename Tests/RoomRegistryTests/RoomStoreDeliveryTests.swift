@@ -109,6 +109,61 @@ import Testing
         #expect(try await kinds(vendor) == [.streamBegin, .streamEnd])
     }
 
+    /// Of a dead target the oldest are given up, and what is behind them is next. Other targets keep theirs.
+    @Test func theOldestOfADeadTargetAreGivenUp() async throws {
+        let test = try TestRegistry { $0.webhooks = [Self.earshot, Self.vendor, Self.other] }
+        defer { test.remove() }
+        for room in ["cam1", "cam2"] {
+            try await test.create(room)
+            try await test.apply(.renew(byMs: 1), room)
+        }
+        let hook = try await test.registry.create(
+            StoredWebhook(
+                id: 0, name: "x", url: "http://c/", format: .earshot, kinds: [], rooms: [], isPaused: true, secret: "s", createdAt: 0)
+        ).target
+        try await test.create("cam3")
+        func waiting() async throws -> [String: Int] {
+            Dictionary(uniqueKeysWithValues: try await test.registry.pendingDeliveries().map { ($0.target.id, $0.count) })
+        }
+        #expect(try await waiting() == [Self.earshot.id: 5, Self.vendor.id: 5, Self.other.id: 5, hook.id: 1])
+        #expect(try await test.registry.pendingDeliveries().contains { $0.target == hook }, "with its URL")
+        #expect(try await test.registry.giveUpOldest(3, of: Self.earshot) == 3)
+        #expect(try await waiting() == [Self.earshot.id: 2, Self.vendor.id: 5, Self.other.id: 5, hook.id: 1])
+        #expect(try await self.due(test, Self.earshot) == ["cam2 room.renewed", "cam3 room.created"])
+        let failed = try await test.registry.deliveries(state: .failed, room: nil, before: nil, limit: 10)
+        #expect(failed.map(\.event.kind) == [.roomCreated, .roomRenewed, .roomCreated])
+        #expect(failed.allSatisfy { $0.target == Self.earshot && $0.lastError?.hasPrefix("given up: too many") == true })
+        #expect(try await test.registry.giveUpOldest(99, of: Self.earshot) == 2)
+        #expect(try await test.registry.giveUpOldest(99, of: Self.earshot) == 0)
+    }
+
+    /// Failed deliveries of any targets are sent again, each once, and their age starts anew.
+    @Test func failedOnesAreQueuedAgain() async throws {
+        let test = try TestRegistry { $0.webhooks = [Self.earshot, Self.vendor, Self.other] }
+        defer { test.remove() }
+        for room in ["cam1", "cam2"] { try await test.create(room) }
+        for entry in try await test.registry.dueDeliveries(limit: 100).due {
+            #expect(entry.queuedAt == entry.event.at)
+            try await test.registry.recordAttempt(entry.id, status: 500, error: "no", durationMs: 1, retryAt: nil)
+        }
+        test.pass(90_000_000)
+        func again(_ targets: [WebhookTarget], limit: Int = 1_000, from: Int64? = nil) async throws -> Int {
+            var query = RedeliveryQuery()
+            (query.limit, query.fromMs) = (limit, from)
+            return try await test.registry.redeliver(to: targets, query)
+        }
+        #expect(try await again([Self.earshot], from: test.now) == 0)
+        // The other format's are not touched, though its URL is the same.
+        #expect(try await again([Self.earshot]) == 2)
+        #expect(try await self.due(test, Self.earshot).count == 2)
+        #expect(try await self.due(test, Self.vendor).isEmpty)
+        let copy = try #require(try await test.registry.dueDeliveries(limit: 100).due.first)
+        #expect(copy.queuedAt == test.now && copy.event.at == test.now - 90_000_000)
+        #expect(try await again([Self.earshot, Self.vendor, Self.other], limit: 3) == 3)
+        #expect(try await again([Self.earshot, Self.vendor, Self.other], limit: 3) == 1)
+        #expect(try await again([Self.earshot, Self.vendor, Self.other]) == 0)
+    }
+
     @Test func deliveriesAreStoredWithTheirEvents() async throws {
         let test = try TestRegistry { $0.webhooks = [Self.earshot] }
         defer { test.remove() }

@@ -379,6 +379,10 @@ import Testing
         try test.registry.store.transaction { store in
             try store.database.trace { traced.add($0) }
             _ = try store.dueDeliveries(now: test.now, limit: 10)
+            _ = try store.pendingDeliveries()
+            _ = try store.giveUpOldest(1, of: WebhookTarget(url: "http://y/", format: .earshot), now: test.now)
+            _ = try store.redeliverFailed(to: WebhookTarget(url: "http://x/", format: .earshot), RedeliveryQuery(), now: test.now)
+            _ = try store.dropDeliveries(of: WebhookTarget(url: "http://y/", format: .earshot), limit: 5)
             _ = try store.recordAttempt(1, status: 500, error: nil, durationMs: 1, retryAt: test.now, now: test.now)
             _ = try store.recordAttempt(1, status: 200, error: nil, durationMs: 1, retryAt: nil, now: test.now)
             _ = try store.forget(now: test.now, historyMs: 0, limit: 5, shares: HistoryShares(), steadyMs: 0)

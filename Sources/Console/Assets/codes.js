@@ -72,6 +72,6 @@ export const operations = {
   logInToConsole: 'Logged in to the console', logOutOfConsole: 'Logged out of the console',
   endGathering: 'Ended a gathering', kickFromGathering: 'Removed a member of a gathering', pauseQueue: 'Paused a queue', resumeQueue: 'Resumed a queue', removeFromQueue: 'Took somebody out of a queue',
   makeChannelToken: 'Made a credential for a channel', createKey: 'Created a key', revokeKey: 'Revoked a key', DropLiveStream: 'Ended the push', ForbidLiveStream: 'Forbade the stream', ResumeLiveStream: 'Lifted the ban of the stream',
-  testWebhook: 'Tested a webhook', redeliverWebhook: 'Sent the failed deliveries again', reconnectSession: 'Asked a client to connect again', reconnectViewers: 'Asked the viewers to connect again',
+  testWebhook: 'Tested a webhook', redeliverDeliveries: 'Sent the failed deliveries again', reconnectSession: 'Asked a client to connect again', reconnectViewers: 'Asked the viewers to connect again',
   reloadSettings: 'Reloaded the settings', drainServer: 'Began to end the server', drainNode: 'Began to end the server',
 };

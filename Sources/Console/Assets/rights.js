@@ -6,7 +6,7 @@ export const rights = {
   listSessions: 'ops', endSession: 'ops', recordRoom: 'ops', listRecordings: 'ops', deleteRecording: 'ops', downloadRecording: 'ops',
   muteTalker: 'backend', kickTalker: 'backend', changeFloor: 'backend', changeTalk: 'backend', listLinks: 'ops',
   getServer: 'ops*', listNodes: 'ops*', drainNode: 'admin*', getCounters: 'ops*', getMetrics: 'ops*', checkSelf: 'ops*', listDeliveries: 'ops', listWebhookTargets: 'ops*', redeliverDelivery: 'ops',
-  getSessionTrace: 'ops', getStreamFigures: 'ops', listWebhooks: 'admin*', createWebhook: 'admin*', testWebhook: 'admin*', pauseWebhook: 'admin*', resumeWebhook: 'admin*', redeliverWebhook: 'admin*',
+  getSessionTrace: 'ops', getStreamFigures: 'ops', listWebhooks: 'admin*', createWebhook: 'admin*', testWebhook: 'admin*', pauseWebhook: 'admin*', resumeWebhook: 'admin*', redeliverDeliveries: 'ops*',
   deleteWebhook: 'admin*', listAudit: 'admin*', listFinishedPlays: 'ops',
   listGatherings: 'backend', getGathering: 'backend', endGathering: 'ops', kickFromGathering: 'ops', pauseQueue: 'backend', resumeQueue: 'backend', removeFromQueue: 'backend',
   listTokens: 'admin*', createToken: 'admin*', revokeToken: 'admin*', listEvents: 'backend',

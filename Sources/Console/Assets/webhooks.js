@@ -58,13 +58,20 @@ export function webhooksPage() {
     notice(text, !isDelivered);
   }
 
+  /** Sends what was given up for a target again. */
+  const sendAgain = (targetId) => small(t('Send again'), async () => {
+    const { queued } = await post('/webhooks/deliveries/redeliver', { targetId });
+    notice(queued ? t('Sent again: {n}', { n: count(queued) }) : t('No delivery to this target was given up. What is pending is tried again by itself.'));
+    await load();
+  });
+
   function row(hook) {
     const act = (name, verb, tell) => small(t(verb), async () => { tell(await post(`/webhooks/${hook.webhookId}/${name}`)); await load(); });
     const only = [hook.kinds.map((kind) => `${t(kinds[kind] ?? kind)} (${kind})`).join(', '), hook.rooms.map((each) => `${each}…`).join(', ')].filter(Boolean).join(' · ');
     return [hook.name, h('code', null, hook.url), only || t('all events'), stateOf(hook, hook.isPaused, tests.get(hook.webhookId)), count(hook.pending), h('span', { class: 'row tight' },
       act('test', 'Test', (answer) => test(hook, answer)),
       hook.isPaused ? act('resume', 'Resume', () => notice(t('Resumed a webhook'))) : act('pause', 'Pause', () => notice(t('Paused a webhook'))),
-      act('redeliver', 'Send again', (answer) => notice(answer.queued ? t('Sent again: {n}', { n: count(answer.queued) }) : t('No delivery to this target was given up. What is pending is tried again by itself.'))),
+      sendAgain(`webhook-${hook.webhookId}`),
       small(t('Change…'), () => change(hook)),
       dangerous(t('Remove'), t('Remove'), `${hook.name}: ${t('Deliveries that wait for it are dropped.')}`, () => remove(`/webhooks/${hook.webhookId}`), t('Removed.'), load))];
   }
@@ -79,8 +86,8 @@ export function webhooksPage() {
     made.hidden = !hooks.length;
     show(made, table('', [t('Name'), t('Address'), t('Only'), t('State'), number(t('Pending')), ''], hooks.map(row)));
     targets.hidden = hooks.length > 0 && !others.length;
-    show(targets, others.length ? [h('h2', null, t('Targets of the settings')), table('', [t('Target'), t('Address'), t('State')], others.map((target) => [target.targetId, h('code', null, target.url),
-      stateOf(target)]))] : dim(t('No webhooks.')));
+    show(targets, others.length ? [h('h2', null, t('Targets of the settings')), table('', [t('Target'), t('Address'), t('State'), number(t('Pending')), ''], others.map((target) => [target.targetId, h('code', null, target.url),
+      stateOf(target), count(target.pending), may(rights.redeliverDeliveries) && sendAgain(target.targetId)]))] : dim(t('No webhooks.')));
     show(failed, h('h2', null, t('Failed deliveries')), deliveries.list.length ? [
       button(t('Send again'), async () => { for (const each of deliveries.list) await resend(each); notice(t('Sent the failed deliveries again')); await load(); }),
       table('', [t('Time'), t('What'), t('Target'), t('Error'), ''], deliveries.list.map((each) => [clock(each.lastAttemptAt), h('span', null, t(kinds[each.event.kind] ?? each.event.kind), ' ', h('code', { class: 'dim' }, each.event.kind)), each.targetId, each.lastError ?? none,

@@ -11,8 +11,11 @@ extension Metrics {
         self.page.gauge(
             "earshot_webhooks_waiting", "Deliveries that wait for their target, up to \(StoreFigures.mostCounted).",
             figures.waitingDeliveries)
+        self.page.gauges(
+            "earshot_webhook_target_waiting", "Deliveries that wait for each target, counted every 10 s by the node that sends.", "target",
+            self.services.webhookLog.waiting.map { ($0.target, Double($0.count)) })
         let ageMs = figures.oldestDeliveryAt.map { max(0, self.services.rooms.now - $0) } ?? 0
-        self.page.gauge("earshot_webhook_oldest_age_seconds", "Age of the oldest of these; 0 without any.", Double(ageMs) / 1_000)
+        self.page.gauge("earshot_webhook_oldest_age_seconds", "Age of the oldest waiting delivery; 0 without any.", Double(ageMs) / 1_000)
     }
 
     /// Nothing for a server that has its registry to itself. `nodes`: nil while the store cannot be read.

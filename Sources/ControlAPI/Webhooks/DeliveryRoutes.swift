@@ -11,7 +11,7 @@ import Support
 enum DeliveryRoutes {
     private static let state = Input("state", .choice() as InputType<WebhookDelivery.State>, "Only deliveries in this state.")
     private static let room = Input("roomId", .id, "Only this room's deliveries.")
-    private static let target = Input(
+    static let target = Input(
         "targetId", .sought(length: 1...64), "Only deliveries to this webhook; /webhooks/targets lists the ids.")
     private static let before = Input("before", .whole(1...Int64.max), "Only deliveries with smaller ids.")
     private static let limit = Input("limit", .whole(1...1_000), "The maximum number of deliveries.", fallback: 100)
@@ -35,8 +35,12 @@ enum DeliveryRoutes {
             "List all webhooks, and whether each is failing: those in the settings, then those made by calls.",
             answers: WebhookTargetListAnswer.outputType
         ) { call in
-            WebhookTargetListAnswer(
-                list: try await Self.targets(call).map { WebhookTargetAnswer(target: $0, status: call.services.webhookLog[$0.id]) })
+            var list: [WebhookTargetAnswer] = []
+            for target in try await Self.targets(call) {
+                let pending = try await call.rooms.pendingDeliveries(of: target)
+                list.append(WebhookTargetAnswer(target: target, pending: pending, status: call.services.webhookLog[target.id]))
+            }
+            return WebhookTargetListAnswer(list: list)
         },
         ControlRoute(
             storing: "/webhooks/deliveries/{deliveryId}/redeliver", "redeliverDelivery", .webhooks, .ops, .thing,
@@ -58,11 +62,13 @@ enum DeliveryRoutes {
         return try await call.rooms.delivery(id).map { call.scope.holds($0.event) } ?? true
     }
 
-    private static func targets(_ call: APICall) async throws -> [WebhookTarget] {
+    /// Those of the settings, then those made by calls.
+    static func targets(_ call: APICall) async throws -> [WebhookTarget] {
         call.services.config.webhooks.targets + (try await call.rooms.webhooks()).map(\.target)
     }
 
-    private static func target(_ call: APICall) async throws -> WebhookTarget? {
+    /// The webhook that the call names; nil if it names none.
+    static func target(_ call: APICall) async throws -> WebhookTarget? {
         guard let id = call[Self.target] else { return nil }
         var targets = call.services.config.webhooks.targets
         if !call.scope.isLimited { targets = try await Self.targets(call) }
@@ -77,6 +83,7 @@ enum DeliveryRoutes {
 /// A webhook and its failures.
 struct WebhookTargetAnswer: Sendable {
     let target: WebhookTarget
+    let pending: Int
     /// Nil if nothing was sent to it since the server started.
     let status: WebhookLog.Status?
 
@@ -88,6 +95,7 @@ struct WebhookTargetAnswer: Sendable {
             .field("targetId", .text, "The target's id, as in deliveries.", \.target.id),
             .field("url", .text, "The target's scheme, host and port.") { String(WebhookLog.shown($0.target.url)) },
             .field("format", .choice(of: WebhookTarget.Format.known), "The format of the bodies.", \.target.format),
+            .field("pending", .count, "Deliveries that wait to be sent.", \.pending),
             .field("isFailing", .flag, "Whether the last attempt failed.") { $0.failing != nil },
             .field("failingSince", .nullable(.instant), "When the first of the consecutive failures happened.") { $0.failing?.since },
             .field("failedAttempts", .count, "Consecutive failed attempts since then.") { $0.failing?.failed ?? 0 },

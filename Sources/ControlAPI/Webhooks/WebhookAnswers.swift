@@ -18,7 +18,7 @@ struct WebhookAnswer: Sendable {
 
     init(_ hook: StoredWebhook, _ call: APICall) async throws {
         self.init(
-            hook, pending: try await call.rooms.pendingDeliveries(of: hook), status: call.services.webhookLog[hook.target.id])
+            hook, pending: try await call.rooms.pendingDeliveries(of: hook.target), status: call.services.webhookLog[hook.target.id])
     }
 
     private var failing: WebhookLog.Status? { self.status.flatMap { $0.isFailing ? $0 : nil } }

@@ -100,22 +100,22 @@ enum WebhookRoutes {
             await call.services.webhookTester.test(try await Self.webhook(call), atMs: WallClock.ms)
         },
         ControlRoute(
-            storing: "/webhooks/{webhookId}/redeliver", "redeliverWebhook", .webhooks, .admin, .server,
-            "Send a target's failed deliveries again, by time and kind. Each is sent again once only.", in: [WebhookInputs.id],
-            body: [WebhookInputs.kinds, WebhookInputs.from, WebhookInputs.to, WebhookInputs.limit],
+            storing: "/webhooks/deliveries/redeliver", "redeliverDeliveries", .webhooks, .ops, .server,
+            "Send failed deliveries again, by target, time and kind. Each is sent again once only.",
+            body: [DeliveryRoutes.target, WebhookInputs.kinds, WebhookInputs.from, WebhookInputs.to, WebhookInputs.limit],
             answers: QueuedDeliveriesAnswer.outputType
         ) { call, keep in
-            let id = try call.value(WebhookInputs.id)
             var query = RedeliveryQuery()
             query.kinds = call[WebhookInputs.kinds] ?? []
             query.fromMs = call[WebhookInputs.from]
             query.toMs = call[WebhookInputs.to]
             query.limit = Int(try call.value(WebhookInputs.limit))
             let (asked, limit) = (query, query.limit)
-            return try await keep({ (count: Int?) in
-                let queued = try Self.found(count, id)
-                return QueuedDeliveriesAnswer(queued: queued, isComplete: queued < limit)
-            }) { try await call.rooms.redeliver(toWebhook: id, asked, keeping: $0) }
+            // Failed deliveries to targets that are gone would only fail again.
+            let targets = if let target = try await DeliveryRoutes.target(call) { [target] } else { try await DeliveryRoutes.targets(call) }
+            return try await keep({ (queued: Int) in
+                QueuedDeliveriesAnswer(queued: queued, isComplete: queued < limit)
+            }) { try await call.rooms.redeliver(to: targets, asked, keeping: $0) }
         },
     ]
 
@@ -128,7 +128,7 @@ enum WebhookRoutes {
             var patch = WebhookPatch()
             patch.isPaused = isPaused
             let change = patch
-            let pending = try await call.rooms.pendingDeliveries(of: try await Self.webhook(call))
+            let pending = try await call.rooms.pendingDeliveries(of: try await Self.webhook(call).target)
             return try await keep({ (hook: StoredWebhook?) in
                 let hook = try Self.found(hook, id)
                 return WebhookAnswer(hook, pending: pending, status: call.services.webhookLog[hook.target.id])

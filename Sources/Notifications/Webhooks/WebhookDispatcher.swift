@@ -9,7 +9,8 @@ import ServiceLifecycle
 package import Support
 import Synchronization
 
-/// Sends the stored deliveries at least once each, in order for each room and target. Retries as configured.
+/// Sends the stored deliveries at least once each, in order for each room and target. Retries as configured, and gives up the oldest where too
+/// many wait for a target.
 ///
 /// Wakes for new events, due times and finished attempts. Each target has ``WebhookSchedule/perTarget`` concurrent attempts of its own; the
 /// settings and the API allow at most 32 targets each. On shutdown it delivers what is due for a second at most. Attempts that are still under way
@@ -32,6 +33,8 @@ package final class WebhookDispatcher: Service, Sendable {
     private let counters: ServerCounters
     private let schedule = Mutex(WebhookSchedule())
     private let isEnding = Atomic(false)
+    /// When to count what waits, by the steady clock.
+    private let countsAt = Atomic(Int64.min)
     private let wakes: AsyncStream<Void>
     private let waker: AsyncStream<Void>.Continuation
 
@@ -41,6 +44,8 @@ package final class WebhookDispatcher: Service, Sendable {
     private static let lastDeliveries = TimeAmount.seconds(1)
     /// Longest sleep, since resending a delivery on demand does not wake the dispatcher.
     private static let longestSleepMs: Int64 = 2_000
+    /// Time between counts of what waits. Counting reads an index of all of it.
+    private static let countIntervalMs: Int64 = 10_000
 
     init(
         _ settings: Live<ServerConfig>, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookSender,
@@ -103,6 +108,7 @@ package final class WebhookDispatcher: Service, Sendable {
         self.schedule.withLock { $0.listAsked() }
         let waker = self.waker
         do throws(RegistryError) {
+            try await self.giveUpSurplus()
             let (due, nextAt) = try await self.rooms.dueDeliveries(limit: WebhookSchedule.pageLimit)
             for entry in self.schedule.withLock({ $0.listArrived(due) }) { begin(entry) }
             // A due delivery beyond its target's limit waits for the end of an attempt, which wakes the dispatcher.
@@ -114,6 +120,25 @@ package final class WebhookDispatcher: Service, Sendable {
             _ = self.schedule.withLock { $0.listArrived([]) }
             return self.eventLoop.scheduleTask(in: TimeAmount(Self.storePause)) { _ = waker.yield() }
         }
+    }
+
+    /// Counts what waits for each target, and gives up the oldest past the limit.
+    func giveUpSurplus(past limit: Int = RoomLimits.waitingDeliveries) async throws(RegistryError) {
+        let steadyMs = self.clock.steadyMs
+        guard steadyMs >= self.countsAt.load(ordering: .relaxed) else { return }
+        let waiting = try await self.rooms.pendingDeliveries()
+        self.log.counted(waiting)
+        for (target, count) in waiting {
+            var surplus = count - limit
+            while surplus > 0 {
+                let givenUp = try await self.rooms.giveUpOldest(surplus, of: target)
+                guard givenUp > 0 else { break }
+                surplus -= givenUp
+                self.log.gaveUpSurplus(givenUp, target, limit: limit, now: self.clock.now())
+                self.counters.update { $0.webhooksGivenUp += UInt64(givenUp) }
+            }
+        }
+        self.countsAt.store(steadyMs + Self.countIntervalMs, ordering: .relaxed)
     }
 
     private func attempt(_ entry: WebhookDelivery) async {
@@ -146,7 +171,7 @@ package final class WebhookDispatcher: Service, Sendable {
         guard !Task.isCancelled else { return }
         let durationMs = Int64((ContinuousClock.now - begin) / .milliseconds(1))
         let verdict = WebhookVerdict(
-            status: status, attempt: entry.attempts + 1, isHopeless: isHopeless, now: self.clock.now(), self.config)
+            status: status, of: entry, isHopeless: isHopeless, now: self.clock.now(), self.config)
         if await self.record(entry, status: status, problem: problem, durationMs: durationMs, verdict) {
             self.log.attempted(entry, verdict, problem: problem, now: self.clock.now())
             self.counters.update { counters in

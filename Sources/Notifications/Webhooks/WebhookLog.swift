@@ -21,9 +21,14 @@ package final class WebhookLog: Sendable {
         package var problem: String?
         /// Nil before the first delivery that it accepted.
         package var deliveredAt: Int64?
+        /// How many deliveries wait, when they were counted last.
+        package var waiting = 0
         fileprivate var isReported = false
         fileprivate var lines = Intervals()
         fileprivate var giveUps = Intervals()
+        fileprivate var surplusLines = Intervals()
+        /// Deliveries given up since the last of those lines because too many waited.
+        fileprivate var surplus = 0
     }
 
     /// Passes one line at once, the next after a minute. Each wait doubles, up to an hour.
@@ -53,6 +58,35 @@ package final class WebhookLog: Sendable {
 
     /// By target id; nil before its first attempt.
     package subscript(target: String) -> Status? { self.statuses.withLock { $0[target] } }
+
+    /// How many deliveries wait, by the ids of all targets that were sent to or have some.
+    package var waiting: [(target: String, count: Int)] {
+        self.statuses.withLock { $0.map { ($0.key, $0.value.waiting) } }.sorted { $0.target < $1.target }
+    }
+
+    func counted(_ waiting: [(target: WebhookTarget, count: Int)]) {
+        self.statuses.withLock { statuses in
+            for id in statuses.keys { statuses[id]?.waiting = 0 }
+            for (target, count) in waiting { statuses[target.id, default: Status()].waiting = count }
+        }
+    }
+
+    /// The oldest deliveries were given up because more than `limit` waited.
+    func gaveUpSurplus(_ count: Int, _ target: WebhookTarget, limit: Int, now: Int64) {
+        let surplus = self.statuses.withLock { statuses -> Int? in
+            var status = statuses[target.id, default: Status()]
+            defer { statuses[target.id] = status }
+            status.givenUp += count
+            status.surplus += count
+            guard status.surplusLines.pass(now) else { return nil }
+            defer { status.surplus = 0 }
+            return status.surplus
+        }
+        guard let surplus else { return }
+        self.log.error(
+            "Too many deliveries wait for a webhook: the oldest were given up",
+            metadata: Self.metadata(target).merging(["givenUp": "\(surplus)", "limit": "\(limit)"]) { $1 })
+    }
 
     func attempted(_ entry: WebhookDelivery, _ verdict: WebhookVerdict, problem: String?, now: Int64) {
         if verdict == .delivered { self.delivered(entry.target, now) } else { self.failed(entry, verdict, problem ?? "none", now) }

@@ -55,14 +55,29 @@ enum WebhookVerdict: Equatable {
     case retry(at: Int64)
     case givenUp
 
-    /// `attempt` counts from 1; `retries` are those after the first. Any 2xx is success.
-    init(status: Int?, attempt: Int, isHopeless: Bool, now: Int64, _ config: ServerConfig.Webhooks) {
+    /// `status` is that of the delivery's attempt that has just ended, which it does not count yet. Any 2xx is success.
+    init(status: Int?, of entry: WebhookDelivery, isHopeless: Bool, now: Int64, _ config: ServerConfig.Webhooks) {
         if WebhookDelivery.isDelivered(status) {
             self = .delivered
-        } else if isHopeless || attempt > config.retries {
-            self = .givenUp
+        } else if !isHopeless, let at = config.retryTime(of: entry, now: now) {
+            self = .retry(at: at)
         } else {
-            self = .retry(at: now + config.retryIntervalMs)
+            self = .givenUp
         }
+    }
+}
+
+extension ServerConfig.Webhooks {
+    /// When a delivery whose attempt has just failed is due again; nil if it is to be given up.
+    fileprivate func retryTime(of entry: WebhookDelivery, now: Int64) -> Int64? {
+        if entry.target.format == .tencent {
+            return entry.attempts < self.tencentRetries ? now + self.tencentRetryIntervalMs : nil
+        }
+        // The last try is due when the time ends, however long the wait would be.
+        let end = entry.queuedAt + self.retryForMs
+        guard now < end else { return nil }
+        // Twenty doublings of the shortest interval are more than a day.
+        let doubled = self.retryIntervalMs << min(entry.attempts, 20)
+        return min(now + max(self.retryIntervalMs, min(doubled, self.maxRetryIntervalMs)), end)
     }
 }

@@ -75,7 +75,7 @@ extension StoreAccess {
 
     private static let deliveryColumns = """
         id, event_id, number, kind, room_id, instance, at, data, app, subject, url, format, state, attempts, due_at, last_status, last_error,
-        last_attempt_at, duration_ms, delivered_at
+        last_attempt_at, duration_ms, delivered_at, coalesce(kept_from, at)
         """
 
     private static func delivery(_ row: inout RowReader) throws -> WebhookDelivery {
@@ -86,35 +86,35 @@ extension StoreAccess {
         return WebhookDelivery(
             id: id, event: event, target: target, state: try row.word(), attempts: row.next(), dueAt: row.next(),
             lastStatus: row.optional(), lastError: row.optional(), lastAttemptAt: row.optional(), durationMs: row.optional(),
-            deliveredAt: row.optional())
+            deliveredAt: row.optional(), queuedAt: row.next())
     }
 
     /// Queues the event for a target, behind those of its ordering key.
     func addDelivery(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws {
-        let (sql, arguments) = Self.insertion(of: event, orderingKey, target, now)
+        let (sql, arguments) = Self.insertion(of: event, orderingKey, target, now, isCopy: false)
         try self.run(sql, arguments)
     }
 
-    /// The same. Returns the delivery's id.
-    private func insertDelivery(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws -> Int64 {
-        let (sql, arguments) = Self.insertion(of: event, orderingKey, target, now)
+    /// Queues the event again, with an age that starts now. Returns the delivery's id.
+    private func insertCopy(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws -> Int64 {
+        let (sql, arguments) = Self.insertion(of: event, orderingKey, target, now, isCopy: true)
         return try self.insert(sql, arguments)
     }
 
     private static func insertion(
-        of event: RoomEvent, _ orderingKey: String, _ target: WebhookTarget, _ now: Int64
+        of event: RoomEvent, _ orderingKey: String, _ target: WebhookTarget, _ now: Int64, isCopy: Bool
     ) -> (sql: String, arguments: StoreArguments) {
         (
             """
             INSERT INTO webhook_deliveries (url, format, lane, event_id, number, kind, room_id, instance, at, data, app, subject, state, attempts, due_at,
-                is_head)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'pending', 0, $13,
+                kept_from, is_head)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'pending', 0, $13, $14,
                 CASE WHEN EXISTS (SELECT 1 FROM webhook_deliveries WHERE url = $1 AND format = $2 AND lane = $3 AND state = 'pending') THEN 0 ELSE 1 END)
             RETURNING id
             """,
             [
                 target.row, target.format.rawValue, orderingKey, event.id, event.number, event.kind.rawValue, event.roomID?.rawValue,
-                event.instance, event.at, event.data, event.app, event.subject, now,
+                event.instance, event.at, event.data, event.app, event.subject, now, isCopy ? now : nil,
             ]
         )
     }
@@ -132,7 +132,7 @@ extension StoreAccess {
     }
 
     /// Targets with pending deliveries.
-    private func waitingTargets() throws -> [(url: String, format: String)] {
+    func waitingTargets() throws -> [(url: String, format: String)] {
         var targets: [(url: String, format: String)] = []
         var after = ("", "")
         // Takes one index step per target: there are few, with many deliveries each.
@@ -215,7 +215,7 @@ extension StoreAccess {
     /// Queues a copy of the delivery behind those of its ordering key. Nil if there is no such delivery.
     func redeliver(_ id: Int64, now: Int64) throws -> WebhookDelivery? {
         guard let old = try self.delivery(id), let orderingKey = try self.orderingKey(of: id) else { return nil }
-        let copy = try self.insertDelivery(of: old.event, orderingKey: orderingKey, to: old.target, now: now)
+        let copy = try self.insertCopy(of: old.event, orderingKey: orderingKey, to: old.target, now: now)
         try self.run("UPDATE webhook_deliveries SET redelivered_as = $1 WHERE id = $2", [copy, id])
         return try self.delivery(copy)
     }

@@ -12,8 +12,21 @@ extension RoomRegistry {
     }
 
     /// How many deliveries wait for the target.
-    package nonisolated func pendingDeliveries(of hook: StoredWebhook) async throws(RegistryError) -> Int {
-        try await self.store.read { try $0.pendingDeliveries(of: hook.target) }
+    package nonisolated func pendingDeliveries(of target: WebhookTarget) async throws(RegistryError) -> Int {
+        try await self.store.read { try $0.pendingDeliveries(of: target) }
+    }
+
+    /// The targets for which deliveries wait, and how many. Empty where another node sends.
+    package nonisolated func pendingDeliveries() async throws(RegistryError) -> [(target: WebhookTarget, count: Int)] {
+        guard self.isKeeper else { return [] }
+        return try await self.store.read { try $0.pendingDeliveries() }
+    }
+
+    /// Gives up the target's oldest waiting deliveries, at most this many and a batch. Returns their number.
+    package nonisolated func giveUpOldest(_ count: Int, of target: WebhookTarget) async throws(RegistryError) -> Int {
+        try await self.result { work in
+            try work.store.giveUpOldest(min(count, Self.batch), of: target, now: work.now)
+        }.asRegistryResult.get()
     }
 
     /// Stores a new target; the returned one has its id and time.
@@ -64,14 +77,17 @@ extension RoomRegistry {
         return dropped
     }
 
-    /// Queues copies of the target's failed deliveries. Returns their number; nil if there is no such target.
+    /// Queues copies of the targets' failed deliveries. Returns their number.
     package nonisolated func redeliver(
-        toWebhook id: Int64, _ query: RedeliveryQuery, keeping: KeptAnswer<Int?>? = nil
-    ) async throws(RegistryError) -> Int? {
+        to targets: [WebhookTarget], _ query: RedeliveryQuery, keeping: KeptAnswer<Int>? = nil
+    ) async throws(RegistryError) -> Int {
         try await self.call(keeping: keeping) { work in
-            guard let hook = try work.store.webhook(id) else { return nil }
-            work.change.object = "webhook/\(id)"
-            let count = try work.store.redeliverFailed(to: hook.target, query, now: work.now)
+            if targets.count == 1 { work.change.object = "webhook/\(targets[0].hookID.map(String.init) ?? targets[0].id)" }
+            let count = try targets.reduce(0) { count, target in
+                var rest = query
+                rest.limit -= count
+                return rest.limit > 0 ? count + (try work.store.redeliverFailed(to: target, rest, now: work.now)) : count
+            }
             work.change.add("queued", from: nil, to: .integer(Int64(count)))
             return count
         }

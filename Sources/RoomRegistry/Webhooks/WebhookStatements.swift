@@ -76,11 +76,35 @@ extension StoreAccess {
         )
     }
 
-    /// Deletes waiting deliveries of a target, the oldest first. Returns their number.
+    /// Targets with waiting deliveries, and how many wait for each.
+    func pendingDeliveries() throws -> [(target: WebhookTarget, count: Int)] {
+        let hooks = Dictionary(try self.webhooks().map { ($0.target.row, $0.target) }) { first, _ in first }
+        return try self.waitingTargets().map { url, format in
+            let target = hooks[url] ?? WebhookTarget(row: url, format: WebhookTarget.Format(rawValue: format))
+            return (target, try self.pendingDeliveries(of: target))
+        }
+    }
+
+    /// Gives up a target's waiting deliveries, the oldest first. Returns their number.
+    func giveUpOldest(_ count: Int, of target: WebhookTarget, now: Int64) throws -> Int {
+        // By age through all that waits: most of it is this target's, or it would not have so many.
+        let url = self.connection.dialect.unindexed("url")
+        let oldest = try self.all(
+            "SELECT id FROM webhook_deliveries WHERE state = 'pending' AND \(url) = $1 AND format = $2 ORDER BY id LIMIT $3",
+            [target.row, target.format.rawValue, count]
+        ) { (row: inout RowReader) -> Int64 in row.next() }
+        for id in oldest {
+            _ = try self.recordAttempt(
+                id, status: nil, error: "given up: too many deliveries wait for this target", durationMs: 0, retryAt: nil, now: now)
+        }
+        return oldest.count
+    }
+
+    /// Deletes waiting deliveries of a target, in no order: all are to go. Returns their number.
     func dropDeliveries(of target: WebhookTarget, limit: Int) throws -> Int {
         try self.change(
             """
-            DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries WHERE url = $1 AND format = $2 AND state = 'pending' ORDER BY id LIMIT $3)
+            DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries WHERE url = $1 AND format = $2 AND state = 'pending' LIMIT $3)
             """, [target.row, target.format.rawValue, limit])
     }
 
@@ -88,7 +112,8 @@ extension StoreAccess {
     /// their number.
     func redeliverFailed(to target: WebhookTarget, _ query: RedeliveryQuery, now: Int64) throws -> Int {
         var filter = StoreFilter()
-        filter.and("state = 'failed' AND url = \(filter.mark(target.row)) AND redelivered_as IS NULL AND \(Self.isKnown)")
+        filter.and("state = 'failed' AND url = \(filter.mark(target.row)) AND format = \(filter.mark(target.format.rawValue))")
+        filter.and("redelivered_as IS NULL AND \(Self.isKnown)")
         if !query.kinds.isEmpty { filter.and("kind IN (\(filter.marks(query.kinds.map(\.rawValue))))") }
         if let from = query.fromMs { filter.and("at >= \(filter.mark(from))") }
         if let to = query.toMs { filter.and("at < \(filter.mark(to))") }

@@ -55,7 +55,7 @@ package struct WebhookPatch: Sendable, Equatable {
     package init() {}
 }
 
-/// A query for a target's failed deliveries that are to be sent again.
+/// A query for failed deliveries that are to be sent again.
 package struct RedeliveryQuery: Sendable, Equatable {
     /// Empty: all.
     package var kinds: [RoomEvent.Kind] = []
@@ -69,6 +69,8 @@ package struct RedeliveryQuery: Sendable, Equatable {
 extension RoomLimits {
     /// Maximum webhooks made by the API, since each has concurrent attempts of its own.
     package static let webhooks = 32
+    /// Maximum deliveries that wait for one target: past it the oldest are given up, so that a dead target cannot fill the disk.
+    package static let waitingDeliveries = 100_000
 }
 
 extension AuditChange {

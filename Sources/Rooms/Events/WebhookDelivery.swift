@@ -81,10 +81,13 @@ package struct WebhookDelivery: Sendable, Equatable {
     /// Duration of the last attempt.
     package let durationMs: Int64?
     package let deliveredAt: Int64?
+    /// Where its age starts: at its event, or when it was queued again.
+    package let queuedAt: Int64
 
+    /// `queuedAt`: nil for the event's time.
     package init(
         id: Int64, event: RoomEvent, target: WebhookTarget, state: State, attempts: Int, dueAt: Int64, lastStatus: Int?, lastError: String?,
-        lastAttemptAt: Int64?, durationMs: Int64?, deliveredAt: Int64?
+        lastAttemptAt: Int64?, durationMs: Int64?, deliveredAt: Int64?, queuedAt: Int64? = nil
     ) {
         self.id = id
         self.event = event
@@ -97,13 +100,14 @@ package struct WebhookDelivery: Sendable, Equatable {
         self.lastAttemptAt = lastAttemptAt
         self.durationMs = durationMs
         self.deliveredAt = deliveredAt
+        self.queuedAt = queuedAt ?? event.at
     }
 
     package func with(target: WebhookTarget) -> WebhookDelivery {
         WebhookDelivery(
             id: self.id, event: self.event, target: target, state: self.state, attempts: self.attempts, dueAt: self.dueAt,
             lastStatus: self.lastStatus, lastError: self.lastError, lastAttemptAt: self.lastAttemptAt, durationMs: self.durationMs,
-            deliveredAt: self.deliveredAt)
+            deliveredAt: self.deliveredAt, queuedAt: self.queuedAt)
     }
 
     /// Whether the status is 2xx; the rest of the answer does not matter.

@@ -282,7 +282,7 @@ enum FirstSchemaOfPostgres {
             last_attempt_at BIGINT,
             duration_ms BIGINT,
             delivered_at BIGINT,
-            -- Where the age of a pending delivery starts after a move of the clock.
+            -- Where a pending delivery's age starts, if not at its event: after a move of the clock, or when it was queued again.
             kept_from BIGINT,
             app TEXT COLLATE "C",
             subject TEXT COLLATE "C",

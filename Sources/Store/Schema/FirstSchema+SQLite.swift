@@ -197,7 +197,7 @@ enum FirstSchemaOfSQLite {
             last_attempt_at INTEGER,
             duration_ms INTEGER,
             delivered_at INTEGER,
-            -- Where the age of a pending delivery starts after a move of the clock.
+            -- Where a pending delivery's age starts, if not at its event: after a move of the clock, or when it was queued again.
             kept_from INTEGER,
             app TEXT,
             subject TEXT,

@@ -15,7 +15,7 @@ import Testing
 @Suite struct APIWebhookTests {
     private static func configure(_ config: inout ServerConfig) {
         config.webhooks.key = "the server's own key"
-        config.webhooks.retries = 0
+        config.webhooks.retryForMs = 0
         config.webhooks.retryIntervalMs = 100
         config.webhooks.timeoutMs = 5_000
         config.outbound.allowPrivate = CIDR.loopback

@@ -25,8 +25,8 @@ SETTINGS = {
     "rooms.policy.grace": "10m",
     "recording.minFree": "0B",
     "webhooks.timeout": "5s",
-    "webhooks.retries": "1000",
     "webhooks.retryInterval": "300ms",
+    "webhooks.maxRetryInterval": "300ms",
     # Clients are not on the nodes' machines.
     "access.apiFrom": Network.ALL,
     "access.publishFrom": Network.ALL,

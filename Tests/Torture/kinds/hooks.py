@@ -13,8 +13,8 @@ from tools import eventually
 
 SETTINGS = {
     "webhooks.timeout": "1s",
-    "webhooks.retries": "1000",
     "webhooks.retryInterval": "300ms",
+    "webhooks.maxRetryInterval": "300ms",
     "rooms.policy.neverStarted": "12h",
     "recording.minFree": "0B",
 }
