@@ -24,7 +24,7 @@ import Testing
                     createdAt: 0)
             ).target
             let api = try await CheckedAPI(server)
-            for number in 1...5 { try await api.ok("POST", "rooms", #"{"roomId":"r\(number)"}"#, status: 201) }
+            for number in 1...5 { try await api.ok("POST", "rooms", #"{"roomId":"r\#(number)"}"#, status: 201) }
             let (lines, counters) = (LogLines(), ServerCounters())
             let log = WebhookLog(Logger(label: "earshot", factory: { _ in CollectingLogHandler(lines: lines) }))
             let loop = try parts.streams.allLoops.first.orThrow().relay.eventLoop

@@ -1,4 +1,5 @@
 import HTTPAPI
+import Notifications
 import RoomRegistry
 import Rooms
 import Support
