@@ -22,7 +22,7 @@ package struct FloorSettings: Sendable, Equatable {
     package let maxOpen: Int
     /// Longest hold of the floor in ptt: milliseconds, a second to an hour.
     package let maxHoldMs: Int64
-    /// Milliseconds without packets after which the floor is free again, 100…60,000. In open mode only for holders that do not publish.
+    /// Milliseconds without packets after which the floor is free again in ptt, 100…60,000.
     package let idleMs: Int64
     /// Whether a higher role takes the floor from a lower one in ptt.
     package let preempts: Bool
@@ -105,6 +105,8 @@ package enum FloorReason: String, Sendable, CaseIterable {
     case queueFull
     /// Denied: only a holder can hand over.
     case notHolding
+    /// Denied: who only listens, or is away, has no voice that could be heard.
+    case notPublishing
     /// Denied: the participant is still banned.
     case banned
     case closed

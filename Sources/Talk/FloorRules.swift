@@ -10,11 +10,10 @@
 /// first applies the deadlines that have passed, and a freed floor is granted in the same call. First come, first served; higher roles
 /// first.
 ///
-/// In ptt a hold ends after ``FloorSettings/maxHoldMs``, and after ``FloorSettings/idleMs`` without packets. In open mode only the latter
-/// applies, and only to a holder that does not publish: one that asked and never came must not keep others out. A participant that lost the
-/// floor
-/// - for want of packets requests it with its next packet, if it still publishes: a client without a control channel cannot do so
-///   otherwise;
+/// Only participants that publish hold the floor or wait for it: one that is away, or only listens, must not keep others out.
+///
+/// In ptt a hold ends after ``FloorSettings/maxHoldMs``, and after ``FloorSettings/idleMs`` without packets. A participant that lost the floor
+/// - for want of packets requests it with its next packet: a client without a control channel cannot do so otherwise;
 /// - at the end of its time, or to a moderator, has to ask;
 /// - to a higher role, another mode or a lower limit waits at the head of its role.
 package struct FloorRules: Sendable {
@@ -83,8 +82,8 @@ package struct FloorRules: Sendable {
 
     /// The instant at which time ends a hold, and the reason.
     private func end(of holder: FloorHolder) -> (atMs: Int64, reason: FloorReason)? {
+        guard self.settings.mode == .ptt else { return nil }
         let (limit, idle) = (holder.countedMs + self.settings.maxHoldMs, holder.heardMs + self.settings.idleMs)
-        guard self.settings.mode == .ptt else { return self.publishers[holder.id] == nil ? (idle, .idle) : nil }
         return idle < limit ? (idle, .idle) : (limit, .maxHold)
     }
 
@@ -144,6 +143,7 @@ package struct FloorRules: Sendable {
             return
         }
         guard !self.mutedOnes.contains(id) else { return self.notify(.denied, id, .muted) }
+        guard self.publishers[id] != nil else { return self.notify(.denied, id, .notPublishing) }
         if let index = self.waiting.firstIndex(where: { $0.id == id }) {
             // A changed role changes the place in the queue; a repeated request does not.
             guard self.waiting[index].role != role else { return }
@@ -170,6 +170,7 @@ package struct FloorRules: Sendable {
     private mutating func handOver(_ from: ParticipantID, _ to: ParticipantID, _ role: TalkRole) {
         guard self.holds(from) else { return self.notify(.denied, to, .notHolding, by: from) }
         guard !self.mutedOnes.contains(to) else { return self.notify(.denied, to, .muted, by: from) }
+        guard self.publishers[to] != nil else { return self.notify(.denied, to, .notPublishing, by: from) }
         guard !self.holds(to) else { return }
         self.withdraw(from, .released, .handedOver, by: to)
         self.waiting.removeAll { $0.id == to }

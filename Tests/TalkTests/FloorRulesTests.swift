@@ -25,15 +25,15 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
     }
 
     static let cases: [Case] = [
-        Case(name: "free", steps: [Step(5, .requested(ann, .guest), "granted ann free")], holders: [ann], deadlineMs: 2_005),
+        Case(name: "free", steps: [Step(5, .published(ann, .guest), "granted ann free")], holders: [ann], deadlineMs: 2_005),
         Case(
-            name: "asking twice", steps: [Step(5, .requested(ann, .guest), "granted ann free"), Step(9, .published(ann, .guest))],
+            name: "asking twice", steps: [Step(5, .published(ann, .guest), "granted ann free"), Step(9, .requested(ann, .guest))],
             holders: [ann], deadlineMs: 2_005),
         Case(
             name: "first come, first served",
             steps: [
                 Step(0, .published(ann, .guest), "granted ann free"), Step(1, .published(ben, .guest), "queued ben asked #1"),
-                Step(2, .requested(cat, .guest), "queued cat asked #2"), Step(3, .requested(ben, .guest)),
+                Step(2, .published(cat, .guest), "queued cat asked #2"), Step(3, .requested(ben, .guest)),
                 Step(100, .released(ann), "released ann asked 100", "granted ben turn"),
                 Step(150, .unpublished(ben), "released ben unpublished 50", "granted cat turn"),
                 Step(160, .released(cat), "released cat asked 10"), Step(170, .released(cat)), Step(180, .unpublished(dan)),
@@ -41,8 +41,8 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
         Case(
             name: "higher roles first",
             steps: [
-                Step(0, .requested(ann, .guest), "granted ann free"), Step(1, .requested(ben, .guest), "queued ben asked #1"),
-                Step(2, .requested(cat, .host), "queued cat asked #1"), Step(3, .requested(dan, .coHost), "queued dan asked #2"),
+                Step(0, .published(ann, .guest), "granted ann free"), Step(1, .published(ben, .guest), "queued ben asked #1"),
+                Step(2, .published(cat, .host), "queued cat asked #1"), Step(3, .published(dan, .coHost), "queued dan asked #2"),
                 // ben becomes a co-host while waiting, and queues behind earlier co-hosts.
                 Step(4, .requested(ben, .coHost), "queued ben asked #3"),
                 Step(9, .released(ann), "released ann asked 9", "granted cat turn"),
@@ -67,33 +67,36 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
                 Step(9_000, .tick, "released ben idle 5500", "granted ann turn"),
             ], holders: [ann], deadlineMs: 11_000),
         Case(
-            name: "no packets of one who does not publish",
+            name: "who does not publish",
             steps: [
-                Step(0, .requested(ann, .guest), "granted ann free"), Step(2_000, .tick, "released ann idle 2000"),
-                Step(2_100, .spoke(ann)),
+                Step(0, .requested(ann, .host), "denied ann notPublishing"), Step(1, .published(ben, .guest), "granted ben free"),
+                Step(2, .handedOver(from: ben, to: ann, .host), "denied ann notPublishing by ben"), Step(3, .spoke(ann)),
+                Step(4, .published(ann, .guest), "queued ann asked #1"), Step(5, .unpublished(ann), "withdrawn ann unpublished"),
+                Step(6, .requested(ann, .guest), "denied ann notPublishing"), Step(7, .muted(ann, by: nil)), Step(8, .unmuted(ann)),
+                Step(9, .kicked(ben, by: nil), "revoked ben kicked 8"), Step(10, .requested(ben, .guest), "denied ben notPublishing"),
             ]),
         Case(
             name: "a deadline is applied before what comes late",
             steps: [
                 Step(0, .published(ann, .guest), "granted ann free"),
-                Step(5_000, .requested(ben, .guest), "released ann idle 5000", "granted ben free"),
+                Step(5_000, .published(ben, .guest), "released ann idle 5000", "granted ben free"),
             ], holders: [ben], deadlineMs: 7_000),
         Case(
             name: "pre-emption", settings: FloorSettings(mode: .ptt, preempts: true),
             steps: [
                 Step(0, .published(ann, .guest), "granted ann free"), Step(1, .published(ben, .guest), "queued ben asked #1"),
                 Step(
-                    2, .requested(cat, .coHost), "revoked ann preempted by cat 2", "granted cat preempted by ann", "queued ann preempted #1"
+                    2, .published(cat, .coHost), "revoked ann preempted by cat 2", "granted cat preempted by ann", "queued ann preempted #1"
                 ),
-                Step(3, .requested(dan, .coHost), "queued dan asked #1"),
+                Step(3, .published(dan, .coHost), "queued dan asked #1"),
                 Step(4, .released(cat), "released cat asked 2", "granted dan turn"),
             ], holders: [dan], queue: [ann, ben], deadlineMs: 2_004),
         Case(
             name: "pre-emption with a full queue", settings: FloorSettings(mode: .ptt, preempts: true, maxQueue: 1),
             steps: [
                 Step(0, .published(ann, .guest), "granted ann free"), Step(1, .published(ben, .guest), "queued ben asked #1"),
-                Step(2, .requested(dan, .guest), "denied dan queueFull"),
-                Step(3, .requested(cat, .host), "revoked ann preempted by cat 3", "granted cat preempted by ann", "denied ann queueFull"),
+                Step(2, .published(dan, .guest), "denied dan queueFull"),
+                Step(3, .published(cat, .host), "revoked ann preempted by cat 3", "granted cat preempted by ann", "denied ann queueFull"),
             ], holders: [cat], queue: [ben], deadlineMs: 2_003),
         Case(
             name: "hand-over",
@@ -152,14 +155,14 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
             steps: [
                 Step(0, .published(ann, .guest), "granted ann free"), Step(1, .published(ben, .guest), "queued ben asked #1"),
                 Step(2, .closed, "withdrawn ben closed", "revoked ann closed 2"), Step(3, .spoke(ann)),
-                Step(4, .requested(ben, .guest), "granted ben free"),
-            ], holders: [ben], deadlineMs: 2_004),
+                Step(4, .requested(ben, .guest), "denied ben notPublishing"),
+            ]),
         Case(
-            name: "open, for who asks and does not come", settings: FloorSettings(mode: .open, maxOpen: 2),
+            name: "open", settings: FloorSettings(mode: .open, maxOpen: 2),
             steps: [
-                Step(0, .requested(ann, .guest), "granted ann free"), Step(1, .requested(ben, .guest), "granted ben free"),
-                Step(2, .published(cat, .guest), "queued cat asked #1"), Step(1_000, .published(ben, .guest)),
-                Step(1_999, .tick), Step(2_000, .tick, "released ann idle 2000", "granted cat turn"), Step(90_000, .tick),
+                Step(0, .requested(dan, .guest), "denied dan notPublishing"), Step(1, .published(ann, .guest), "granted ann free"),
+                Step(2, .published(ben, .guest), "granted ben free"), Step(3, .published(cat, .guest), "queued cat asked #1"),
+                Step(90_000, .tick), Step(90_001, .unpublished(ann), "released ann unpublished 90000", "granted cat turn"),
             ], holders: [ben, cat]),
     ]
 
@@ -175,7 +178,7 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
 
     @Test func status() {
         var rules = FloorRules(settings: FloorSettings(mode: .ptt))
-        for id in [ann, ben] { _ = rules.apply(.requested(id, .guest), nowMs: 7) }
+        for id in [ann, ben] { _ = rules.apply(.published(id, .guest), nowMs: 7) }
         #expect(rules.status(of: ann) == .holding(sinceMs: 7) && rules.status(of: ben) == .waiting(position: 1))
         #expect(rules.status(of: cat) == .none && rules.holds(ann) && !rules.holds(ben))
     }
@@ -203,7 +206,7 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
         let settings = FloorSettings(mode: .ptt, maxOpen: -1, maxHoldMs: 0, idleMs: .max, maxQueue: .max)
         #expect(settings.maxOpen == 1 && settings.maxHoldMs == 1_000 && settings.idleMs == 60_000 && settings.maxQueue == 256)
         var rules = FloorRules(settings: settings)
-        #expect(rules.apply(.requested(ann, .guest), nowMs: .max).count == 1)
+        #expect(rules.apply(.published(ann, .guest), nowMs: .max).count == 1)
         #expect(rules.apply(.tick, nowMs: .min).isEmpty)
     }
 
@@ -232,6 +235,7 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
         // Each of these occurs many times in every hundred lives.
         for what in [
             "granted turn", "granted free", "revoked maxHold", "released idle", "revoked preempted", "denied muted", "queued asked",
+            "denied notPublishing",
         ] {
             #expect(seen.contains(what) || what == "revoked maxHold", "\(what)")
         }

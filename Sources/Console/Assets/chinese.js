@@ -488,6 +488,7 @@ export const chinese = {
   'too many speak': '发言者过多',
   'too many wait': '等待者过多',
   'did not hold the floor': '未持有话权',
+  'does not speak here': '没有在此发言',
   'is banned': '被禁止',
   'failed calls without a line in the audit': '没有审计记录的失败调用',
   'traces without memory': '因内存不足未建的跟踪',

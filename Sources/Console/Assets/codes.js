@@ -18,7 +18,7 @@ export const reasons = {
   clientStopped: 'the publisher stopped', connectionLost: 'the connection broke', takenOver: 'a new push took its place', roomEnded: 'the room ended', protocolError: 'broke the protocol', serverShutdown: 'the server stopped', refused: 'refused',
   // For the right to speak.
   free: 'nobody spoke', turn: 'its turn came', handedOver: 'handed over', preempted: 'somebody more important speaks', asked: 'gave it back', unpublished: 'stopped sending', idle: 'said nothing', maxHold: 'spoke for as long as it may', muted: 'muted',
-  moderator: 'by a moderator', modeChanged: 'the rules changed', limit: 'too many speak', queueFull: 'too many wait', notHolding: 'did not hold the floor', banned: 'is banned',
+  moderator: 'by a moderator', modeChanged: 'the rules changed', limit: 'too many speak', queueFull: 'too many wait', notHolding: 'did not hold the floor', notPublishing: 'does not speak here', banned: 'is banned',
 };
 export const reasonWords = (code) => t(reasons[code] ?? code);
 

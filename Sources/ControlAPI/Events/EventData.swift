@@ -267,7 +267,7 @@ enum EventData {
 
     static let floorGranted = Self.floor("TalkFloorGrantedData", for: [.free, .turn, .handedOver, .preempted])
 
-    static let floorDenied = Self.floor("TalkFloorDeniedData", for: [.muted, .queueFull, .notHolding, .banned])
+    static let floorDenied = Self.floor("TalkFloorDeniedData", for: [.muted, .queueFull, .notHolding, .notPublishing, .banned])
 
     static let floorRevoked = Self.floor(
         "TalkFloorRevokedData", for: [.maxHold, .preempted, .moderator, .muted, .kicked, .modeChanged, .limit, .closed], Self.held)

@@ -104,8 +104,7 @@ enum TalkRoutes {
             case .request:
                 let asked = try Self.floor(channel, .requested(id, role ?? channel.role(of: id, owner: room.owner)), of: id, call)
                 if let denied = asked.events.first(where: { $0.kind == .denied && $0.participant == id }) {
-                    throw APIError.wrongState(
-                        "\(id) does not get the floor: \(denied.reason.rawValue).", state: denied.reason.rawValue, allowed: [])
+                    throw Self.denied(id, denied.reason)
                 }
                 return FloorAnswer(id, asked.status)
             case .release: return FloorAnswer(id, try Self.floor(channel, .released(id), of: id, call).status)
@@ -235,11 +234,22 @@ enum TalkRoutes {
 
     private static func notHandedOver(_ from: ParticipantID, _ to: ParticipantID, _ reason: FloorReason?) -> APIError {
         switch reason {
-        case .muted: .wrongState("\(to) is muted and cannot get the floor.", state: "muted", allowed: [])
-        case .banned: .wrongState("\(to) was kicked and cannot get the floor.", state: "banned", allowed: [])
         case .notHolding: .wrongState("\(from) does not have the floor to hand it over.", state: "not holding", allowed: ["holding"])
-        default: .wrongState("\(to) has the floor already.", state: "holding", allowed: [])
+        case let reason?: Self.denied(to, reason)
+        case nil: .wrongState("\(to) has the floor already.", state: "holding", allowed: [])
         }
+    }
+
+    private static func denied(_ id: ParticipantID, _ reason: FloorReason) -> APIError {
+        let why =
+            switch reason {
+            case .muted: "is muted"
+            case .banned: "was kicked"
+            case .notPublishing: "does not publish to the room's talk channel now"
+            case .queueFull: "finds the queue full"
+            default: "may not have it (\(reason.rawValue))"
+            }
+        return .wrongState("\(id) \(why) and cannot get the floor.", state: reason.rawValue, allowed: [])
     }
 
     /// The call's room and its talk channel. Throws when the room's state allows no talk.

@@ -6,7 +6,14 @@ import Testing
 
 /// Rules of talk channels that open after a reload. The former times are so long that no test would wait for them.
 @Suite struct ReloadTalkTests {
-    private static func floor(_ server: ReloadingServer, _ room: String, _ user: String, role: String = "guest") async throws -> String? {
+    /// Publishes as the participant, and returns the state of its request for the floor.
+    private static func floor(
+        _ server: ReloadingServer, _ room: String, _ user: String, role: String = "guest", _ clients: inout [RawClient]
+    ) async throws -> String? {
+        let client = try await RawClient.connected(server.rtmpPort, app: "talk")
+        clients.append(client)
+        try await client.publish("\(room)/\(user)", on: client.createStream())
+        try await server.wait("rooms/\(room)/talk") { $0["members"].list.contains { $0["userId"].string == user } }
         let body = "{\"action\":\"request\",\"userId\":\"\(user)\",\"role\":\"\(role)\"}"
         return try await server.call("POST", "rooms/\(room)/talk/floor", body).json()["data"]["state"].string
     }
@@ -18,20 +25,21 @@ import Testing
     /// Push to talk: who gets the floor, and for how long.
     @Test func theFloor() async throws {
         try await ReloadingServer.run(["talk.maxHold": "10m", "talk.idle": "1m"]) { server in
+            var clients: [RawClient] = []
             try await server.makeRoom("r0")
             #expect(try await server.call("POST", "rooms/r0/talk/floor", #"{"action":"request","userId":"ann"}"#).status == 409)
             try await server.apply(["talk.always": "true", "talk.maxHold": "10m", "talk.idle": "1m"])
-            #expect(try await Self.floor(server, "r0", "ann") == "holding")
-            #expect(try await Self.floor(server, "r0", "ben") == "holding")
+            #expect(try await Self.floor(server, "r0", "ann", &clients) == "holding")
+            #expect(try await Self.floor(server, "r0", "ben", &clients) == "holding")
 
             try await server.apply([
                 "talk.always": "true", "talk.mode": "ptt", "talk.preempts": "true", "talk.maxHold": "10m", "talk.idle": "1m",
                 "talk.ducks": "true",
             ])
             try await server.makeRoom("r1")
-            #expect(try await Self.floor(server, "r1", "ann") == "holding")
-            #expect(try await Self.floor(server, "r1", "ben") == "waiting")
-            #expect(try await Self.floor(server, "r1", "cat", role: "host") == "holding")
+            #expect(try await Self.floor(server, "r1", "ann", &clients) == "holding")
+            #expect(try await Self.floor(server, "r1", "ben", &clients) == "waiting")
+            #expect(try await Self.floor(server, "r1", "cat", role: "host", &clients) == "holding")
             #expect(try await Self.holders(server, "r1") == ["cat"])
             let (former, new) = (try await server.api("rooms/r0/talk"), try await server.api("rooms/r1/talk"))
             #expect(former["ducks"].bool == false && new["ducks"].bool == true)
@@ -43,13 +51,14 @@ import Testing
                     "talk.always": "true", "talk.mode": "ptt", "talk.idle": isIdle ? "300ms" : "1m", "talk.maxHold": isIdle ? "10m" : "1s",
                 ])
                 try await server.makeRoom(room)
-                #expect(try await Self.floor(server, room, "ann") == "holding")
+                #expect(try await Self.floor(server, room, "ann", &clients) == "holding")
                 try await server.wait("rooms/\(room)/events?limit=100") { events in
                     events["list"].list.contains { event in
                         event["kind"].string?.hasPrefix("talk.floor.") == true && event["data"]["reason"].string == reason
                     }
                 }
             }
+            for client in clients { await client.close() }
         }
     }
 

@@ -68,10 +68,11 @@ import Testing
     /// A holder that sends nothing loses the floor after two seconds.
     @Test(.timeLimit(.minutes(5))) func silenceGivesTheFloorBack() async throws {
         try await TalkRoom.run({ $0.talk.settings.mode = .ptt }) { room in
-            #expect(try await room.post("floor", #"{"action":"request","userId":"dan"}"#).status == 200)
+            let dan = try await room.talker("dan")
             try await eventually("dan's silence to count") { try await room.floorEvents() == ["granted dan free", "released dan idle"] }
             let held = try await room.server.api("rooms/r1/events?limit=1000")["list"].list.compactMap { $0["data"]["heldMs"].int }
             #expect(held.count == 1 && held.allSatisfy { $0 >= 2_000 }, "\(held)")
+            await dan.close()
         }
     }
 

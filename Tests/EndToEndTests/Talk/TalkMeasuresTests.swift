@@ -79,12 +79,14 @@ import Testing
             let ben = try await room.talker("ben")
             try await Microphone(ben).speaking(Tone.sine(900)) {
                 try await eventually("ben's floor") { try await room.talk()["holders"].list.map(\.string) == ["ben"] }
+                let boss = try await room.talker("boss")
+                try await eventually("boss to wait") { try await room.talk()["waiting"].list.map(\.string) == ["boss"] }
                 let asked = try await room.post("floor", #"{"action":"request","userId":"boss","role":"host"}"#)
                 #expect(try asked.json()["data"]["state"].string == "holding", "\(asked.text)")
                 #expect(try await room.talk()["waiting"].list.map(\.string) == ["ben"])
                 #expect(try await room.post("floor", #"{"action":"release","userId":"boss"}"#).status == 200)
                 try await eventually("ben's floor again") { try await room.talk()["holders"].list.map(\.string) == ["ben"] }
-                await ben.close()
+                for client in [ben, boss] { await client.close() }
             }
             let trail = [
                 "granted ann free", "revoked ann maxHold", "granted ben free", "revoked ben preempted", "granted boss preempted",

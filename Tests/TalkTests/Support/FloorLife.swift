@@ -86,8 +86,8 @@ struct FloorLife {
         if rules.queue.count > settings.maxQueue { return "the queue is too long" }
         if !Set(rules.queue).isDisjoint(with: rules.holders.map(\.id)) { return "a holder waits" }
         if let deadline = rules.nextDeadlineMs, deadline <= self.nowMs { return "a deadline has passed" }
-        let isAbsent = rules.holders.contains { !self.publishing.contains($0.id) }
-        if settings.mode == .open, (rules.nextDeadlineMs != nil) != isAbsent { return "in open mode time counts for who is not there" }
+        if !self.publishing.isSuperset(of: rules.holders.map(\.id) + rules.queue) { return "one without a voice holds the floor or waits" }
+        if settings.mode == .open, rules.nextDeadlineMs != nil { return "in open mode time counts" }
         if settings.mode == .ptt, rules.nextDeadlineMs == nil, !rules.holders.isEmpty { return "a hold without an end" }
         for id in rules.holders.map(\.id) where rules.status(of: id) != .holding(sinceMs: self.open[id] ?? -1) || !rules.holds(id) {
             return "a holder that does not hold"

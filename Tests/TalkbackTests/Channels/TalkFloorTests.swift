@@ -24,6 +24,12 @@ import Testing
     @Test(.timeLimit(.minutes(5))) func theFloorByCall() async throws {
         try await MemoryRoom.run(Self.unhurried) { room in
             func floor(_ body: String) async throws -> HTTPAnswer { try await room.post("floor", body) }
+            var clients: [RawClient] = []
+            for (name, position) in [("ann", 0), ("ben", 1), ("cat", 2)] {
+                clients.append(try await room.talker(name))
+                try await eventually("\(name)'s request") { try await room.talk()["waiting"].count == position }
+            }
+            try await eventually("ann's floor") { try await room.talk()["holders"].list.map(\.string) == ["ann"] }
             #expect(try await floor(#"{"action":"request","userId":"ann"}"#).json()["data"]["state"].string == "holding")
             let waiting = try await floor(#"{"action":"request","userId":"ben"}"#).json()["data"]
             #expect(waiting["state"].string == "waiting" && waiting["position"].int == 1)
@@ -48,6 +54,30 @@ import Testing
             #expect(try await floor(#"{"action":"handOver","userId":"ann"}"#).status == 400)
             #expect(try await floor(#"{"action":"request","userId":"mix"}"#).status == 400)
             #expect(try await room.server.call("POST", "rooms/none/talk/floor", #"{"action":"request","userId":"a"}"#).status == 404)
+            for client in clients { await client.close() }
+        }
+    }
+
+    /// One who only listens, or is not there, gets the floor neither by request nor from a holder, and learns why.
+    @Test(.timeLimit(.minutes(5))) func whoDoesNotPublishGetsNoFloor() async throws {
+        try await MemoryRoom.run(Self.unhurried) { room in
+            let clients = try await [room.talker("ann"), room.listener("mix-lea")]
+            try await eventually("ann's floor") { try await room.talk()["holders"].list.map(\.string) == ["ann"] }
+            for name in ["lea", "zoe"] {
+                for body in [
+                    "{\"action\":\"request\",\"userId\":\"\(name)\",\"role\":\"host\"}",
+                    "{\"action\":\"handOver\",\"userId\":\"ann\",\"to\":\"\(name)\"}",
+                ] {
+                    let refused = try await room.post("floor", body)
+                    #expect(refused.status == 409 && refused.text.contains("\(name) does not publish"), "\(refused.text)")
+                }
+            }
+            let talk = try await room.talk()
+            #expect(talk["holders"].list.map(\.string) == ["ann"] && talk["waiting"].list.isEmpty)
+            try await eventually("the trail") {
+                try await room.floorEvents() == ["granted ann free"] + ["lea", "lea", "zoe", "zoe"].map { "denied \($0) notPublishing" }
+            }
+            for client in clients { await client.close() }
         }
     }
 

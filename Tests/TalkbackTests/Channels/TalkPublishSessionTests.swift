@@ -161,10 +161,14 @@ import Testing
             }
             let muted = try await room.post("members/mut/mute", #"{"muted":true}"#)
             #expect(muted.status == 200, "\(muted.text)")
-            #expect(try await room.post("floor", #"{"action":"request","userId":"ann"}"#).status == 200)
+            let ann = try await room.talker("ann")
+            try await eventually("ann's floor") { try await room.talk()["holders"].list.map(\.string) == ["ann"] }
             #expect(try await handOver("ann", "mut") == "409 mut is muted and cannot get the floor.")
             #expect(try await handOver("ann", "ann") == "409 ann has the floor already.")
             #expect(try await handOver("ben", "cat") == "409 ben does not have the floor to hand it over.")
+            #expect(
+                try await handOver("ann", "cat") == "409 cat does not publish to the room's talk channel now and cannot get the floor.")
+            await ann.close()
         }
     }
 
