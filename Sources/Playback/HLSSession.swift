@@ -185,7 +185,8 @@ package final class HLSSession: LiveConnection, Sendable {
             path: self.path, behindMs: 0, isSlow: false, skippedFrames: 0, bytesSent: state.1, messagesSent: UInt64(state.0),
             isPaused: false)
         return SessionSnapshot(
-            id: self.id, remote: self.remote, transport: .hls, app: self.play.request.address.app, client: self.client, bytesIn: 0,
-            bytesOut: state.1, seconds: (self.loop.relay.nowMs - self.openedMs) / 1_000, publishing: [], viewers: [viewer])
+            id: self.id, remote: self.remote, transport: .hls, app: self.play.request.address.app, client: self.client,
+            user: self.play.pass.user, bytesIn: 0, bytesOut: state.1, seconds: (self.loop.relay.nowMs - self.openedMs) / 1_000,
+            publishing: [], viewers: [viewer])
     }
 }

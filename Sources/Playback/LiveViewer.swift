@@ -334,8 +334,8 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         let viewer = self.viewer.flatMap { viewer in self.loop.map { $0.relay.snapshot(of: viewer) } }
         return SessionSnapshot(
             id: self.id, remote: self.remote, transport: self.play.transport, app: self.play.request.address.app,
-            client: self.play.client.map { String($0.prefix(PlaySession.longestClient)) }, bytesIn: self.bytesReceived,
-            bytesOut: self.writer?.bytesWritten ?? 0, seconds: (nowMs - self.openedMs) / 1_000, publishing: [],
+            client: self.play.client.map { String($0.prefix(PlaySession.longestClient)) }, user: self.play.grant.pass.user,
+            bytesIn: self.bytesReceived, bytesOut: self.writer?.bytesWritten ?? 0, seconds: (nowMs - self.openedMs) / 1_000, publishing: [],
             viewers: viewer.map { [$0] } ?? [])
     }
 }

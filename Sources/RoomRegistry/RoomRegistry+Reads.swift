@@ -47,16 +47,16 @@ extension RoomRegistry {
 
     /// Events after this id (of one room or all), oldest first.
     package nonisolated func events(
-        after id: Int64, room: String?, scope: TokenScope = .all, limit: Int
+        after id: Int64, room: String?, kinds: Set<RoomEvent.Kind> = [], scope: TokenScope = .all, limit: Int
     ) async throws(RegistryError) -> [RoomEvent] {
-        try await self.store.read { try $0.events(after: id, room: room, scope: scope, limit: Self.pageLimit(limit)) }
+        try await self.store.read { try $0.events(after: id, room: room, kinds: kinds, scope: scope, limit: Self.pageLimit(limit)) }
     }
 
     /// A room's events before this id, newest first.
     package nonisolated func events(
-        before id: Int64, room: String, scope: TokenScope = .all, limit: Int
+        before id: Int64, room: String, kinds: Set<RoomEvent.Kind> = [], scope: TokenScope = .all, limit: Int
     ) async throws(RegistryError) -> [RoomEvent] {
-        try await self.store.read { try $0.events(before: id, room: room, scope: scope, limit: Self.pageLimit(limit)) }
+        try await self.store.read { try $0.events(before: id, room: room, kinds: kinds, scope: scope, limit: Self.pageLimit(limit)) }
     }
 
     /// The newest event's id, forgotten ones included; 0 before the first.

@@ -146,7 +146,7 @@ import Testing
         let asked = HookQuestion("on_publish", request, pass, hiding: .standard, atMs: 1_795_255_200_999)
         #expect(
             String(decoding: asked.body, as: UTF8.self)
-                == #"{"action":"on_publish","app":"live","client_id":"42","ip":"198.51.100.7","param":"?own=1/2","session":"42","#
+                == #"{"action":"on_publish","app":"live","client_id":"42","ip":"198.51.100.7","name":"test","param":"?own=1/2","session":"42","#
                 + #""stream":"test","time":"2026-11-21T10:00:00Z","user":"al\"ice","verified":false}"#)
         let ended = HookQuestion("on_stop", request, pass, hiding: .standard, reason: .tooSlow, atMs: 0)
         #expect(String(decoding: ended.body, as: UTF8.self).contains(#""param":"?own=1/2","reason":"too_slow","session""#))

@@ -80,6 +80,21 @@ import Testing
         }
     }
 
+    /// A ban has ended the push: its publisher learns to stop, though its URL has expired meanwhile, or it needs no credential.
+    @Test(arguments: [true, false]) func aBanSaysStop(_ needsCredential: Bool) async throws {
+        try await PortlessServer.run({ if needsCredential { Self.close(&$0) } }) { server in
+            let query = needsCredential ? TestCredential.signed("cam1", txTime: "5F000000") : ""
+            _ = try await server.call("POST", "rooms", #"{"roomId":"cam1"}"#)
+            #expect(try await server.beat("cam1", query).status == 401)
+            _ = try await server.call("POST", "rooms/cam1/forbid", #"{"reason":"face"}"#)
+            let told = try await server.pacedBeat("cam1", query)
+            #expect(told["stop"].bool == true && told["reason"].string == "face" && told["state"].string == "forbidden", "\(told)")
+            if needsCredential { #expect(try await server.beat("cam1", TestCredential.signed("cam2")).status == 401) }
+            _ = try await server.call("POST", "rooms/cam1/resume")
+            #expect(try await server.beat("cam1", query).status == 401)
+        }
+    }
+
     @Test func whatIsRefused() async throws {
         try await PortlessServer.run(Self.close) { server in
             let query = TestCredential.signed("cam1")

@@ -280,7 +280,12 @@ import Testing
             #expect(state["state"].string == "forbid")
             #expect(state["forbid"]["reason"].string == "no \"fun\" here")
             #expect(try await api.ok("GET", "streams/forbidden")["total"].int == 1)
-            try await api.refused(409, "POST", "rooms/r1/forbid")
+            // Again: another end and reason.
+            let longer = try await api.ok("POST", "rooms/r1/forbid", #"{"seconds":2592000,"reason":"still"}"#)
+            let moved = Double(longer["forbiddenUntil"].ms - longer["createdAt"].ms) / 86_400_000
+            #expect(longer["forbidReason"].string == "still" && (29.99...30.01).contains(moved), "\(moved)")
+            let kinds = try await api.ok("GET", "rooms/r1/events")["list"].list.map(\.["kind"].string)
+            #expect(kinds == ["room.created", "stream.forbidden", "room.forbidden", "stream.forbidden"])
             let resumed = try await api.ok("POST", "rooms/r1/resume")
             #expect(resumed["state"].string == "created")
             #expect(resumed["forbiddenUntil"].isNull)
@@ -296,7 +301,7 @@ import Testing
             let api = try await CheckedAPI(server)
             try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
             try await api.ok("POST", "rooms/r1/close")
-            for action in ["close", "expire", "renew", "heartbeat", "pause", "forbid", "resume", "push-url"] {
+            for action in ["expire", "renew", "heartbeat", "pause", "forbid", "resume", "push-url"] {
                 let error = try await api.refused(409, "POST", "rooms/r1/\(action)")
                 #expect(error["type"].string == "wrong_state", "\(action)")
                 #expect(error["state"].string == "closed", "\(action)")

@@ -78,7 +78,7 @@ import Testing
             // Its device's URL would reopen it, unless the room is forbidden.
             #expect(try await cli.text("rooms", "forbid", "r1", "--for", "1h").hasPrefix("room r1 is forbidden until 20"))
             #expect(try await cli.text("rooms", "close", "r1") == "room r1 is closed\n")
-            #expect(try await cli("rooms", "close", "r1").status == 4)
+            #expect(try await cli("rooms", "expire", "r1").status == 4)
             _ = try await cli.text("rooms", "create", "--room-id", "r2")
             #expect(try await cli("rooms", "close", "r2", "--quiet").text.isEmpty)
             #expect(try await server.rooms.room("r2").state == .closed)

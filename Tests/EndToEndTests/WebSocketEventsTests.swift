@@ -47,6 +47,29 @@ import Testing
         }
     }
 
+    /// Only events of the kinds that were asked for, of those that were kept and of those that come; neither what is not kept.
+    @Test func onlyTheKindsThatWereAskedFor() async throws {
+        try await TestServer.run { server in
+            let rooms = server.server.parts.rooms
+            _ = try await rooms.newRoom("first")
+            _ = try await rooms.apply(.close, to: "first", action: "close", by: Actor("test"))
+            let feed = try await WebSocketClient.open(
+                server.addresses.http.port, "/events?after=0&kinds=room.closed,room.expired", token: try await rooms.newToken())
+            _ = try await feed.message("hello")
+            let second = try await rooms.newRoom("second")
+            server.server.parts.events.notify(#"{"type":"talk.members"}"#, of: second.id)
+            _ = try await rooms.apply(.expire, to: "second", action: "expire", by: Actor("test"))
+            try await eventually("two events") { try feed.eventIDs.count == 2 }
+            let kinds = try feed.messages.map { $0["kind"].string ?? $0["type"].string ?? "" }
+            #expect(kinds == ["hello", "room.closed", "room.expired"])
+            await feed.close()
+            let listed = try await server.api("events?kinds=room.created,room.expired")["list"].list.map(\.["kind"].string)
+            #expect(listed == ["room.created", "room.created", "room.expired"])
+            let own = try await server.api("rooms/second/events?kinds=room.expired")["list"].list.map(\.["kind"].string)
+            #expect(own == ["room.expired"])
+        }
+    }
+
     @Test(arguments: [nil, "a-key-of-a-cluster-0123456789abcdef"]) func aTicketOpensOnce(_ cluster: String?) async throws {
         try await TestServer.run({ $0.cluster.key = cluster }) { server in
             let parts = server.server.parts

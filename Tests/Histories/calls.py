@@ -2,7 +2,7 @@
 
 from looks import SEEN, observe, refused, succeeded
 from model import (
-    CLOSABLE, ENDED, FORBIDDABLE, LATEST, NOT_ENDED, OPEN, TOLERANCE, Change, Misfit, Room, clock, deadlines, exactly, forget, free, later,
+    ENDED, FORBIDDABLE, LATEST, NOT_ENDED, OPEN, TOLERANCE, Change, Misfit, Room, clock, deadlines, exactly, forget, free, later,
     narrowed,
 )  # fmt: skip
 
@@ -134,7 +134,10 @@ def _renew(op, room, events):
 
 
 def _close(op, room, events):
-    return _end(op, room, events, "closed", CLOSABLE)
+    if room.state == "closed":
+        succeeded(op)
+        return _finish(op, Change(room, _now(op), events))
+    return _end(op, room, events, "closed", FORBIDDABLE)
 
 
 def _expire(op, room, events):
@@ -163,6 +166,8 @@ def _forbid(op, room, events):
     succeeded(op)
     change = Change(room, _now(op), events)
     before, was_banned = room.state, room.until is not None
+    if before == "forbidden":
+        return _change_ban(op, change)
     if before == "expired":
         change.set(instance=room.instance + 1, ended=None, peak=0, likes=0)
     change.set(state="forbidden", reason="forbidden", forbid_reason=op.asked["reason"])
@@ -178,6 +183,18 @@ def _forbid(op, room, events):
         change.set(until=_end_of_ban(op, change))
     if before == "expired":
         change.set(waiting=change.now)
+    return _finish(op, change)
+
+
+def _change_ban(op, change):
+    """Forbids a forbidden room again: with another time and reason."""
+    old, reason = change.room, op.asked["reason"]
+    asked = exactly(op.asked["until"]) if "until" in op.asked else later(_now(op), op.asked["ms"])
+    change.set(until=asked, ban_reason=reason, forbid_reason=reason)
+    if (old.until, old.ban_reason, old.forbid_reason) != (asked, reason, reason):
+        change.emit("stream.forbidden")
+    if "until" not in op.asked:
+        change.set(until=_end_of_ban(op, change))
     return _finish(op, change)
 
 

@@ -14,8 +14,7 @@ LATEST = 30_000.0
 
 OPEN = ("created", "live", "interrupted")
 NOT_ENDED = OPEN + ("forbidden",)
-FORBIDDABLE = OPEN + ("expired",)
-CLOSABLE = NOT_ENDED + ("expired",)
+FORBIDDABLE = NOT_ENDED + ("expired",)
 ENDED = ("expired", "closed")
 
 

@@ -13,7 +13,7 @@ import Testing
     }
 
     static func entry(_ id: Int64, room: String? = "r", bytes: Int = 10) -> EventRing.Entry {
-        EventRing.Entry(id: id, room: room.map(RoomID.init(stored:)), frame: ByteBuffer(repeating: 0, count: bytes))
+        EventRing.Entry(id: id, room: room.map(RoomID.init(stored:)), kind: .roomLive, frame: ByteBuffer(repeating: 0, count: bytes))
     }
 
     @Test func theRingIsBoundedInNumber() {

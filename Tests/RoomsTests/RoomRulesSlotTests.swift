@@ -115,6 +115,24 @@ import Testing
         #expect(work.description == "created/resumeTime [-] [-] stream.resumed:1 stream.resumed:2 room.unforbidden 450")
     }
 
+    /// A forbidden room's ban gets another end and reason, later or earlier, and each of its streams has an event. A longer ban of one stream is kept.
+    @Test func aRoomsBanChanges() throws {
+        var work = try self.twoLive()
+        try work.at(10, .forbidSlot(1, untilMs: RoomAtWork.at(300), reason: "face"))
+        try work.at(20, .forbid(untilMs: RoomAtWork.at(90), reason: "all"))
+        try work.at(30, .forbid(untilMs: RoomAtWork.at(200), reason: "still"))
+        #expect(work.description == "forbidden/forbidden [-] [-] stream.forbidden:2 200")
+        #expect(work.room.slots.map(\.forbidReason) == ["face", "still"] && work.room.forbidReason == "still")
+        try work.at(31, .forbid(untilMs: RoomAtWork.at(200), reason: "still"))
+        #expect(work.description == "forbidden/forbidden [-] [-] 200")
+        try work.at(32, .forbid(untilMs: RoomAtWork.at(400), reason: "more"))
+        #expect(work.description == "forbidden/forbidden [-] [-] stream.forbidden:1 stream.forbidden:2 400")
+        try work.at(33, .forbid(untilMs: RoomAtWork.at(80), reason: "less"))
+        #expect(work.description == "forbidden/forbidden [-] [-] stream.forbidden:1 stream.forbidden:2 80")
+        try work.at(80, .tick)
+        #expect(work.description == "created/resumeTime [-] [-] stream.resumed:1 stream.resumed:2 room.unforbidden 380")
+    }
+
     @Test func ofTwoBansThatEndTogetherTheFirstGivesTheReason() throws {
         var work = try self.twoLive()
         try work.at(10, .forbidSlot(1, untilMs: RoomAtWork.at(100), reason: "face"))

@@ -190,7 +190,7 @@ import Testing
                 beatOwner -> forbidden/forbidden [-] 55
                 leaveOwner -> forbidden/forbidden [-] room.ownerOffline 500
                 renew, renew50, expire -> refused: created live interrupted
-                forbid70 -> refused: created live interrupted expired
+                forbid70 -> forbidden/forbidden [-] stream.forbidden:1 70
                 close -> closed/closed [-] room.closed cut:-:roomEnded+viewers 500
                 resume, resumeSlot -> created/resumed [-] stream.resumed:1 room.unforbidden 310
                 forbidSlot70 -> forbidden/forbidden [-] stream.forbidden:1 70
@@ -218,13 +218,13 @@ import Testing
             name: "closed", past: Self.live + [(6, .close)], before: "closed/closed [-] 1006",
             lines: """
                 admit9, renew, renew50, expire -> refused: created live interrupted
-                forbid70 -> refused: created live interrupted expired
+                forbid70 -> refused: created live interrupted forbidden expired
                 media5 -> closed/closed [-] cut:5:roomEnded 1006
                 media9 -> closed/closed [-] cut:9:roomEnded 1006
                 idle5, idle9, pauseClient, end9, finished, end5.*, leaveOwner, leaveOther -> same
                 pauseAPI -> refused: live interrupted
                 beat, beatDevice, beatOwner, joinOwner, joinOther -> refused: created live interrupted forbidden
-                close -> refused: created live interrupted forbidden expired
+                close -> same
                 resume -> refused: forbidden
                 forbidSlot70 -> closed/closed [-] stream.forbidden:1 70
                 resumeSlot -> refused: not forbidden

@@ -81,9 +81,9 @@ class Operator(threading.Thread):
             pass
         self._ended.wait(LATE)
 
-    def _ask(self, node, path, body=None, may_be=()):
+    def _ask(self, node, path, body=None):
         status, answer = node.server.call("POST", path, body, timeout=self.nodes.PATIENCE)
-        if status < 300 or status in may_be:
+        if status < 300:
             self.answers += 1
             return True
         if status != 503:
@@ -125,12 +125,10 @@ class Operator(threading.Thread):
         changed, stream = self._changed, pusher.stream
         pusher.bar(True)
         asked = time.monotonic()
-        is_closed, first, end = False, True, asked + TRIES
+        is_closed, end = False, asked + TRIES
         while not is_closed and time.monotonic() < end:
             with contextlib.suppress(OSError, http.client.HTTPException):
-                # 409: closed by the call before, whose answer was lost.
-                is_closed = self._ask(self._elsewhere(pusher), f"rooms/{stream}/close", may_be=() if first else (409,))
-            first = False
+                is_closed = self._ask(self._elsewhere(pusher), f"rooms/{stream}/close")
             time.sleep(0 if is_closed else 0.2)
         if is_closed:
             self.bans.append((stream, self._holds("close", pusher, stream, asked, changed), float("inf")))

@@ -9,7 +9,7 @@ internal import Synchronization
 ///
 /// Both are HTTP POSTs with JSON, as in SRS's http_hooks. A question:
 /// ```
-/// {"action":"on_publish","app":"live","stream":"cam1","param":"?a=1","ip":"192.0.2.7","session":"42","client_id":"42",
+/// {"action":"on_publish","app":"live","name":"cam1","stream":"cam1","param":"?a=1","ip":"192.0.2.7","session":"42","client_id":"42",
 ///  "user":"alice","room":"cam1","verified":true,"time":"2026-11-21T10:00:00Z"}
 /// ```
 /// It is signed as ``OutboundSignature`` describes. `param` is the query without this server's own credentials, which are already checked;

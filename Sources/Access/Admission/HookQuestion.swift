@@ -18,6 +18,8 @@ struct HookQuestion {
         members.add("app", request.asked.app)
         members.add("client_id", "\(request.session)")
         members.add("ip", request.remote?.ipAddress ?? "")
+        // SRS's word for it is `stream`; the API and the events say `name`.
+        members.add("name", request.address.name)
         members.add("param", query.isEmpty ? "" : "?\(query)")
         members.add("reason", reason?.rawValue)
         members.add("room", pass.room)

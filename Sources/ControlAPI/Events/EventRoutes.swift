@@ -14,6 +14,7 @@ enum EventRoutes {
         "before", .whole(1...Int64.max), "Only events with smaller ids, newest first: the room's history. Not together with `after`.")
     private static let limit = Input("limit", .whole(1...1_000), "The maximum number of events.", fallback: 100)
     private static let room = Input("roomId", .id, "Only this room's events.")
+    private static let kinds = Input("kinds", .choices() as InputType<Set<RoomEvent.Kind>>, "Only events of these kinds.")
 
     private static let ticketRoom = Input("roomId", .id, "The room whose events the ticket covers; all rooms if omitted.")
 
@@ -22,14 +23,14 @@ enum EventRoutes {
         ControlRoute(
             .get, "/events", "listEvents", .events, .backend, .list,
             "List the events of all rooms, oldest first. The WebSocket /events sends them as they happen.",
-            query: [Self.after, Self.room, Self.limit], answers: EventListAnswer.outputType
+            query: [Self.after, Self.room, Self.kinds, Self.limit], answers: EventListAnswer.outputType
         ) { call in
             try await Self.list(call, room: call[Self.room])
         },
         ControlRoute(
             .get, "/rooms/{roomId}/events", "listRoomEvents", .events, .backend, .room,
             "List a room's events, oldest first, or with `before` newest first.",
-            in: [RoomInputs.room], query: [Self.after, Self.before, Self.limit],
+            in: [RoomInputs.room], query: [Self.after, Self.before, Self.kinds, Self.limit],
             answers: EventListAnswer.outputType
         ) { call in
             let id = try call.value(RoomInputs.room)
@@ -67,14 +68,14 @@ enum EventRoutes {
             throw APIError(FieldError("before", "", "expected without after: one lists the newest first, the other the oldest"))
         }
         let limit = Int(try call.value(Self.limit))
-        let list = try await call.rooms.events(before: before, room: room, scope: call.scope, limit: limit)
+        let list = try await call.rooms.events(before: before, room: room, kinds: call[Self.kinds] ?? [], scope: call.scope, limit: limit)
         return EventListAnswer(last: list.last?.id ?? before, isComplete: list.count < limit, list: list)
     }
 
     private static func list(_ call: APICall, room: String?) async throws -> EventListAnswer {
         let limit = Int(try call.value(Self.limit))
         let after = try call.value(Self.after)
-        let list = try await call.rooms.events(after: after, room: room, scope: call.scope, limit: limit)
+        let list = try await call.rooms.events(after: after, room: room, kinds: call[Self.kinds] ?? [], scope: call.scope, limit: limit)
         return EventListAnswer(last: list.last?.id ?? after, isComplete: list.count < limit, list: list)
     }
 }

@@ -15,7 +15,7 @@ import ServerConfiguration
 import Streaming
 package import Support
 
-/// `GET /events?ticket=&after=&roomId=`: opens the event feed, a WebSocket. Every refusal is an ordinary HTTP answer.
+/// `GET /events?ticket=&after=&roomId=&kinds=`: opens the event feed, a WebSocket. Every refusal is an ordinary HTTP answer.
 ///
 /// The credential is the ticket, or the token in an Authorization header, never a cookie. So pages of any origin may connect, and a page without a
 /// ticket learns nothing.
@@ -79,7 +79,7 @@ package struct EventsEndpoint: HTTPHandoff {
             self.services.connections.counters.update { $0.eventFeedsRefused += 1 }
             throw APIError.unavailable("The event feed already has \(EventHub.subscriberLimit) subscribers, its limit.")
         }
-        let start = try await self.start(room, after: query.after, holder)
+        let start = try await self.start(room, query, holder)
         return .accept(WebSocketHandshake.response(to: request.head)) { self.handlers(start, place) }
     }
 
@@ -95,7 +95,8 @@ package struct EventsEndpoint: HTTPHandoff {
         return holder
     }
 
-    private func start(_ room: String?, after: Int64?, _ holder: EventHolder) async throws -> EventsStart {
+    private func start(_ room: String?, _ query: EventsQuery, _ holder: EventHolder) async throws -> EventsStart {
+        let after = query.after
         let hello = try await self.hello.message(room: room, scope: holder.scope, atLeast: after ?? 0)
         var frames = [hello.frame]
         var position = after ?? hello.lastEventID
@@ -105,8 +106,8 @@ package struct EventsEndpoint: HTTPHandoff {
             position = min(gap.upperBound, hello.lastEventID)
         }
         return EventsStart(
-            frames: frames, position: position, room: try room.map { try RoomID(checking: $0) }, tokenID: holder.tokenID,
-            scope: holder.scope, rooms: holder.scope.apps.isEmpty ? [] : hello.rooms)
+            frames: frames, position: position, room: try room.map { try RoomID(checking: $0) }, kinds: query.kinds,
+            tokenID: holder.tokenID, scope: holder.scope, rooms: holder.scope.apps.isEmpty ? [] : hello.rooms)
     }
 
     /// The ids after `after` that can no longer be sent.
@@ -122,7 +123,7 @@ package struct EventsEndpoint: HTTPHandoff {
             EventsConnection(
                 start, place: place, hub: self.services.events, sweepers: self.sweepers, tokens: self.tokens,
                 clock: self.services.rooms.clock,
-                events: StoredEvents(rooms: self.services.rooms, room: start.room, scope: start.scope),
+                events: StoredEvents(rooms: self.services.rooms, room: start.room, kinds: start.kinds, scope: start.scope),
                 counters: self.services.connections.counters)
         ]
     }
@@ -133,6 +134,8 @@ struct EventsQuery: Equatable {
     private(set) var ticket: String?
     private(set) var after: Int64?
     private(set) var room: String?
+    /// Empty: all.
+    private(set) var kinds: Set<RoomEvent.Kind> = []
 
     init(_ text: some StringProtocol) throws(FieldError) {
         var seen: Set<String> = []
@@ -151,9 +154,18 @@ struct EventsQuery: Equatable {
             case "roomId":
                 guard RoomID.isID(value) else { throw FieldError(pair.name, value, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
                 self.room = value
+            case "kinds":
+                self.kinds = Set(try value.split(separator: ",", omittingEmptySubsequences: false).map(Self.kind))
             default:
-                throw FieldError(String(pair.name.prefix(60)), "", "expected ticket, after or roomId")
+                throw FieldError(String(pair.name.prefix(60)), "", "expected ticket, after, roomId or kinds")
             }
         }
+    }
+
+    private static func kind(_ text: Substring) throws(FieldError) -> RoomEvent.Kind {
+        guard let kind = RoomEvent.Kind(rawValue: String(text)) else {
+            throw FieldError("kinds", String(text.prefix(60)), "expected kinds of events, with commas between them")
+        }
+        return kind
     }
 }

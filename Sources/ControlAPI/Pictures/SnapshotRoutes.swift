@@ -32,7 +32,7 @@ enum SnapshotRoutes {
                 throw APIError(FieldError("slot", "\(number)", "expected 1 to \(room.slots.count), the room's streams"))
             }
             guard room.state != .forbidden, room.state != .closed else {
-                throw APIError(.notFound, .notFound, "There is no picture of a room that is \(room.state.rawValue).")
+                throw Self.missing("room", "There is no picture of a room that is \(room.state.rawValue).")
             }
             return try await Self.picture(of: slot.path, call)
         },
@@ -68,12 +68,19 @@ enum SnapshotRoutes {
             return try await snapshots.jpeg(of: path, in: streams, width: call[Self.width].map { Int($0) }, maxAgeMs: maxAgeMs)
         } catch {
             switch error {
+            case .stream: throw Self.missing("stream", "There is no stream \(path) now: nobody publishes it.")
             case .keyframe:
-                let reasons = "it is not live, has no video, or has not sent a keyframe yet"
-                throw APIError(.notFound, .notFound, "There is no picture of \(path) now: \(reasons).")
+                throw Self.missing("picture", "There is no picture of \(path) yet: it has no video, or has not sent a keyframe.")
             case .picture(let reason): throw APIError.unavailable("No picture can be made of \(path): \(reason).")
             }
         }
+    }
+
+    /// 404, with the word for what is missing as its rule. An unknown room has the field `roomId` instead.
+    private static func missing(_ what: String, _ message: String) -> APIError {
+        var error = APIError(.notFound, .notFound, message)
+        error.rule = "no \(what)"
+        return error
     }
 }
 

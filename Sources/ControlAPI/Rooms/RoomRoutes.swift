@@ -104,7 +104,8 @@ enum RoomRoutes {
             try await call.rooms.delete(try call.value(RoomInputs.room), if: call.condition, by: call.actor)
         },
         Self.room(
-            "close", "closeRoom", .backend, "Close a room permanently, even an expired one: ends its pushes and its viewers' streams."
+            "close", "closeRoom", .backend,
+            "Close a room permanently, even an expired one: ends its pushes and its viewers' streams. A closed room is answered as it is."
         ) {
             _ in
             .close
@@ -127,7 +128,8 @@ enum RoomRoutes {
             "pause", "pauseRoom", .backend, "Announce that media will pause; the room then waits longer.", body: [RoomInputs.slot]
         ) { .pauseAnnounced(slot: $0[RoomInputs.slot].map(Int.init)) },
         Self.room(
-            "forbid", "forbidRoom", .ops, "Forbid a room, even an expired one: ends its pushes and refuses pushes and plays for a time.",
+            "forbid", "forbidRoom", .ops,
+            "Forbid a room, even an expired one: ends its pushes and refuses pushes and plays for a time. A repeated call changes the ban.",
             body: Ban.inputs
         ) { call in
             .forbid(untilMs: try Ban.end(call), reason: try call.value(Ban.reason))

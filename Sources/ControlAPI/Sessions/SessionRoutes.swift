@@ -146,6 +146,7 @@ struct SessionAnswer: Sendable {
             .field("address", .text, "The client's address.", \.session.remote),
             .field("app", .nullable(.text), "The app that the client connected to.", \.session.app),
             .field("client", .nullable(.text), "The name that the client gives itself.", \.session.client),
+            .field("userId", .nullable(.text), "The user, if the credential or hook names one.", \.session.user),
             .field("seconds", .count, "Seconds since the client connected.", \.session.seconds),
             .field("bytesIn", .count, "Bytes received.", \.session.bytesIn),
             .field("bytesOut", .count, "Bytes sent.", \.session.bytesOut),

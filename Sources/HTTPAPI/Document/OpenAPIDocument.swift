@@ -53,7 +53,7 @@ package enum OpenAPIDocument {
 
         Answers with a room have an `ETag`. A change with `If-Match`, which holds that tag or the room's `version` in quotes, is carried \
         out only if the room has not changed since; otherwise it gets 412. Likes, heartbeats and viewers do not count as changes. A GET \
-        with `If-None-Match` gets 304 while the whole answer is the same.
+        with `If-None-Match` gets 304 while the whole answer is the same. Calls that are not about a room ignore `If-Match`.
 
         A POST with an `Idempotency-Key` is carried out once. A repetition within a day, with the same token, path, query and body, gets \
         the first answer and `Idempotency-Replayed: true`, even after a crash of the server: the answer is stored in one transaction with \

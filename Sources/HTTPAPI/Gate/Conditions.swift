@@ -9,11 +9,13 @@ struct Conditions: Sendable, Equatable {
     let ifMatch: EntityTags?
     let ifNoneMatch: EntityTags?
 
-    /// Ignores both headers for a GET whose answer has no version to compare.
+    /// Ignores both headers for a GET whose answer has no version to compare, and If-Match, which some clients always send, for a change of what
+    /// has none.
     init(_ headers: HTTPFields, of route: APIRoute) throws(APIError) {
-        let isRead = route.method == .get
-        self.ifMatch = isRead && !route.isVersioned ? nil : try EntityTags(headers, .ifMatch)
-        self.ifNoneMatch = isRead && !route.isVersioned ? nil : try EntityTags(headers, .ifNoneMatch)
+        let isIgnored = route.method == .get && !route.isVersioned
+        let hasVersion = route.method == .get ? route.isVersioned : route.reach == .room
+        self.ifMatch = hasVersion ? try EntityTags(headers, .ifMatch) : nil
+        self.ifNoneMatch = isIgnored ? nil : try EntityTags(headers, .ifNoneMatch)
     }
 
     /// The room versions that a change accepts; nil for any.

@@ -26,7 +26,8 @@ package final class EventHub: Sendable {
         guard !feeds.isEmpty, !events.isEmpty else { return }
         let entries = events.map {
             EventRing.Entry(
-                id: $0.id, room: $0.roomID, app: $0.app, subject: $0.subject, frame: WebSocketWriter.text(EventMessage.event($0)))
+                id: $0.id, room: $0.roomID, kind: $0.kind, app: $0.app, subject: $0.subject,
+                frame: WebSocketWriter.text(EventMessage.event($0)))
         }
         for feed in feeds { feed.eventLoop.execute { feed.deliver(entries) } }
     }

@@ -7,6 +7,7 @@ struct EventRing {
     struct Entry: Sendable {
         let id: Int64
         let room: RoomID?
+        let kind: RoomEvent.Kind
         /// For subscribers whose token covers only some apps or rooms.
         var app: String?
         var subject: String?
@@ -92,7 +93,7 @@ struct FeedCursor: Equatable {
         return self.position < ring.head ?? self.position ? .readRing : .wait
     }
 
-    /// Moves past an event that was sent, or skipped because it belongs to another room.
+    /// Moves past an event that was sent, or skipped because it belongs to another room or is of another kind.
     mutating func sent(_ id: Int64) { self.position = max(self.position, id) }
 
     /// `last`: the page's last id, nil for an empty one. `isFull`: there may be more after it.

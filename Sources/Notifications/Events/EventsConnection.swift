@@ -12,16 +12,22 @@ package struct EventsStart: Sendable {
     package let position: Int64
     /// Nil: all rooms.
     package let room: RoomID?
+    /// Only these, and no transient messages; empty: all.
+    package let kinds: Set<RoomEvent.Kind>
     package let tokenID: Int64
     /// The part of the server that the token covers.
     package let scope: TokenScope
     /// Rooms in the hello; needed when the token is limited to apps, as transient messages do not name theirs.
     package let rooms: Set<RoomID>
 
-    package init(frames: [ByteBuffer], position: Int64, room: RoomID?, tokenID: Int64, scope: TokenScope = .all, rooms: Set<RoomID> = []) {
+    package init(
+        frames: [ByteBuffer], position: Int64, room: RoomID?, kinds: Set<RoomEvent.Kind> = [], tokenID: Int64, scope: TokenScope = .all,
+        rooms: Set<RoomID> = []
+    ) {
         self.frames = frames
         self.position = position
         self.room = room
+        self.kinds = kinds
         self.tokenID = tokenID
         self.scope = scope
         self.rooms = rooms
@@ -189,7 +195,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
 
     package func notify(_ frame: ByteBuffer, of room: RoomID) {
         guard self.life.isOpen, let context = self.context, context.channel.isWritable,
-            self.start.room == nil || self.start.room == room, self.sees(room)
+            self.start.kinds.isEmpty, self.start.room == nil || self.start.room == room, self.sees(room)
         else { return }
         context.writeAndFlush(self.wrapOutboundOut(frame), promise: nil)
     }
@@ -220,6 +226,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
                 guard let entry = feed.ring.first(after: self.cursor.position) else { return wrote }
                 self.cursor.sent(entry.id)
                 guard self.start.room == nil || entry.room == self.start.room,
+                    self.start.kinds.isEmpty || self.start.kinds.contains(entry.kind),
                     self.start.scope.holds(app: entry.app, subject: entry.subject)
                 else { continue }
                 self.learn(entry.room.map { [$0] } ?? [])

@@ -21,18 +21,22 @@ package struct StoredEvents: Sendable {
     package let rooms: RoomRegistry
     /// Nil: all rooms.
     package let room: RoomID?
+    /// Empty: all.
+    private let kinds: Set<RoomEvent.Kind>
     private let scope: TokenScope
 
-    package init(rooms: RoomRegistry, room: RoomID?, scope: TokenScope = .all) {
+    package init(rooms: RoomRegistry, room: RoomID?, kinds: Set<RoomEvent.Kind> = [], scope: TokenScope = .all) {
         self.rooms = rooms
         self.room = room
+        self.kinds = kinds
         self.scope = scope
     }
 
     /// Returns nil if the store could not be read.
     func page(after: Int64) async -> Page? {
         do throws(RegistryError) {
-            let events = try await self.rooms.events(after: after, room: self.room?.rawValue, scope: self.scope, limit: Self.pageLimit)
+            let events = try await self.rooms.events(
+                after: after, room: self.room?.rawValue, kinds: self.kinds, scope: self.scope, limit: Self.pageLimit)
             var frames = ByteBuffer()
             for event in events { frames.writeImmutableBuffer(WebSocketWriter.text(EventMessage.event(event))) }
             return Page(

@@ -8,7 +8,9 @@ import Support
 extension SnapshotMaker {
     /// Why there is no picture of a live stream.
     package enum Missing: Error {
-        /// It is not live, has no video, or has not sent a keyframe yet.
+        /// Nobody publishes it now.
+        case stream
+        /// It has no video, or has not sent a keyframe yet.
         case keyframe
         /// Its keyframe cannot be decoded.
         case picture(String)
@@ -21,7 +23,7 @@ extension SnapshotMaker {
         let found = await streams.onHome(of: path.description) { home, stream in
             home.keyframe(of: stream).map { Source(stream: stream, header: $0.header, keyframe: $0.keyframe) }
         }
-        guard let found, let source = found else { throw .keyframe }
+        guard let source = found ?? nil else { throw await streams.media(of: path.description) == nil ? .stream : .keyframe }
         do throws(FFmpegError) {
             return try await self.jpeg(of: path.description, source, width: width, maxAgeMs: maxAgeMs, nowMs: LoopSweeper.nowMs)
         } catch {

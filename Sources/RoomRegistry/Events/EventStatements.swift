@@ -38,22 +38,28 @@ extension StoreAccess {
     }
 
     /// Events after this id, of one room or all, oldest first.
-    func events(after id: Int64, room: String?, scope: TokenScope = .all, limit: Int) throws -> [RoomEvent] {
+    func events(
+        after id: Int64, room: String?, kinds: Set<RoomEvent.Kind> = [], scope: TokenScope = .all, limit: Int
+    ) throws -> [RoomEvent] {
         var filter = StoreFilter()
         if let room { filter.and("room_id = \(filter.mark(room))") }
         filter.and("id > \(filter.mark(id))")
-        return try self.events(filter, scope, limit)
+        return try self.events(filter, kinds, scope, limit)
     }
 
     /// A room's events before this id, newest first.
-    func events(before id: Int64, room: String, scope: TokenScope, limit: Int) throws -> [RoomEvent] {
+    func events(before id: Int64, room: String, kinds: Set<RoomEvent.Kind>, scope: TokenScope, limit: Int) throws -> [RoomEvent] {
         var filter = StoreFilter()
         filter.and("room_id = \(filter.mark(room)) AND id < \(filter.mark(id))")
-        return try self.events(filter, order: "DESC", scope, limit)
+        return try self.events(filter, order: "DESC", kinds, scope, limit)
     }
 
-    private func events(_ filter: StoreFilter, order: String = "ASC", _ scope: TokenScope, _ limit: Int) throws -> [RoomEvent] {
+    /// `kinds`: empty for all.
+    private func events(
+        _ filter: StoreFilter, order: String = "ASC", _ kinds: Set<RoomEvent.Kind>, _ scope: TokenScope, _ limit: Int
+    ) throws -> [RoomEvent] {
         var filter = filter
+        if !kinds.isEmpty { filter.and("kind IN (\(filter.marks(kinds.map(\.rawValue).sorted())))") }
         filter.and(Self.isKnown)
         filter.and(scope, app: "app", name: "subject")
         return try self.all(

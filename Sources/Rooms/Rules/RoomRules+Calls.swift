@@ -19,9 +19,9 @@ extension RoomRules {
         return [.event(.roomRenewed, from: room.state)]
     }
 
-    package static func close(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
-        try self.require(self.closable, room)
-        return self.end(&room, .closed, .closed, now)
+    /// Nothing happens to a closed room: whoever closes it has what they want, the second of two callers too.
+    package static func close(_ room: inout Room, _ now: Int64) -> [RoomEffect] {
+        room.state == .closed ? [] : self.end(&room, .closed, .closed, now)
     }
 
     package static func expire(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
@@ -42,9 +42,10 @@ extension RoomRules {
         return effects
     }
 
-    /// Forbids all streams; a longer ban of one of them is kept. An expired room begins its next life as forbidden.
+    /// Forbids all streams; a longer ban of one of them is kept. An expired room begins its next life as forbidden; the ban of a forbidden one changes.
     package static func forbid(untilMs: Int64, reason: String, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         try self.require(self.forbiddable, room)
+        if room.state == .forbidden { return self.changeBan(untilMs, reason, &room) }
         if room.state == .expired { self.beginNextLife(&room, now) }
         var effects: [RoomEffect] = []
         for index in room.slots.indices {
@@ -56,6 +57,20 @@ extension RoomRules {
         }
         effects.append(self.becomeForbidden(reason, &room))
         return effects + room.cutAllPushes(.forbidden)
+    }
+
+    /// Gives a forbidden room's ban another end and reason. Streams that are forbidden for longer than both keep their own.
+    private static func changeBan(_ untilMs: Int64, _ reason: String, _ room: inout Room) -> [RoomEffect] {
+        let old = room
+        let former = room.forbiddenUntil ?? .min
+        for index in room.slots.indices where room.slots[index].forbiddenUntil ?? .min <= max(untilMs, former) {
+            room.slots[index].forbiddenUntil = untilMs
+            room.slots[index].forbidReason = reason
+        }
+        room.forbiddenUntil = untilMs
+        room.forbidReason = reason
+        guard room != old else { return [] }
+        return room.slots.filter { $0.forbiddenUntil == untilMs }.map { .streamEvent(.streamForbidden, slot: $0.number) }
     }
 
     /// Forbids a stream, or updates the time and reason of its ban.

@@ -84,7 +84,7 @@ package enum RoomRules {
         case .memberJoined(let user): try self.memberJoined(user, &room, now)
         case .memberLeft(let user): self.memberLeft(user, &room, now)
         case .renew(let byMs): try self.renew(byMs: byMs, &room, now)
-        case .close: try self.close(&room, now)
+        case .close: self.close(&room, now)
         case .expire: try self.expire(&room, now)
         case .forbid(let untilMs, let reason): try self.forbid(untilMs: untilMs, reason: reason, &room, now)
         case .resume: try self.resume(&room, now)
@@ -111,9 +111,8 @@ package enum RoomRules {
     /// The states in which streams may run.
     package static let open: [RoomState] = [.created, .live, .interrupted]
     package static let notEnded: [RoomState] = [.created, .live, .interrupted, .forbidden]
-    /// The states from which a room may be forbidden or closed. They include expired, as its device's URL would reopen the room.
-    static let forbiddable = Self.open + [.expired]
-    static let closable = Self.notEnded + [.expired]
+    /// The states in which a room may be forbidden. They include expired, as its device's URL would reopen the room.
+    static let forbiddable = Self.notEnded + [.expired]
 }
 
 extension Room {

@@ -65,7 +65,7 @@ extension RoomAdmission {
     /// - A page may act only with a verified credential, or where the page rules let it use its user's address.
     /// - A user that was kicked from the room may not act.
     /// - To report, the caller must be the running publisher (``PublisherIdentity/actsFor(_:)``); one without a verified credential must also have
-    ///   the publisher's address. While nothing runs, only a verified credential of the name may report.
+    ///   the publisher's address. While nothing runs, only a verified credential of the name may report; of a forbidden stream, whoever might push.
     ///
     /// For ``PushIntent/publish`` the claim on the stream decides by the same rule about a running publisher, and the store about bans, each at
     /// the one moment at which the answer holds.
@@ -94,9 +94,10 @@ extension RoomAdmission {
             return .failure(caller.late ?? error)
         }
         return .success(
-            PushPermit(
-                pass: pass, running: holder?.sequence, isForbidden: self.rooms.playRefusal(path.description) == .forbidden))
+            PushPermit(pass: pass, running: holder?.sequence, isForbidden: self.isForbidden(path)))
     }
+
+    private func isForbidden(_ path: StreamPath) -> Bool { self.rooms.playRefusal(path.description) == .forbidden }
 
     /// The stream's publisher on this node.
     private struct Holder: Sendable {
@@ -122,6 +123,8 @@ extension RoomAdmission {
         _ holder: Holder?, _ caller: PushCaller, _ pass: AdmissionPass, _ path: StreamPath
     ) async throws(AdmissionRefusal) -> Bool {
         guard let holder else {
+            // The ban has ended the push: its publisher must learn to stop, though its credential may have expired, or none was needed.
+            if self.isForbidden(path) { return true }
             guard pass.isVerified, caller.late == nil else { return false }
             return try await self.isHeldElsewhere(path, pass) ?? true
         }
