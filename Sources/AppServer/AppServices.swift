@@ -50,7 +50,7 @@ package final class AppServices: Sendable {
         self.connections = connections
         self.memory = memory
         self.sweepers = sweepers
-        self.pages = PageRules(config.current)
+        self.pages = PageRules(config)
         self.tickets = OneTimeTickets(ClusterKey(config.current))
         let rongCloud = RongCloudBridge(config.apps.rongcloud, post: post, counters: self.counters, log: connections.log)
         self.rongCloud = rongCloud

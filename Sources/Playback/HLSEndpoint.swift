@@ -31,7 +31,7 @@ package struct HLSEndpoint: HTTPPart {
 
     package init(services: PlaybackServices) {
         self.services = services
-        self.pages = PageRules(services.config.current)
+        self.pages = PageRules(services.config)
     }
 
     /// Answers preflights for players of every form.
@@ -83,10 +83,11 @@ package struct HLSEndpoint: HTTPPart {
     private func access(_ page: PageRequest, _ request: Request, isFile: Bool) throws(APIError) -> [(HTTPField.Name, String)] {
         let query = request.uri.query ?? ""
         guard isFile else {
-            return self.services.admission.rules.showsCredential(query, .play) ? self.pages.withCredential : try self.pages.check(page, nil)
+            let shows = self.services.admission.rules.showsCredential(query, .play)
+            return shows ? self.pages.withCredential(page) : try self.pages.check(page, nil)
         }
         guard let session = QueryParameters(query).all("s").first.flatMap({ self.services.sessions.find($0) }) else {
-            return self.pages.withCredential
+            return self.pages.withCredential(page)
         }
         return try self.pages.check(page, session.caller)
     }

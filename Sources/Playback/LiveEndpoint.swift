@@ -22,7 +22,7 @@ package struct LiveEndpoint: HTTPHandoff {
 
     package init(services: PlaybackServices) {
         self.services = services
-        self.pages = PageRules(services.config.current)
+        self.pages = PageRules(services.config)
     }
 
     package func door(_ head: HTTPRequestHead) -> Door? {
@@ -42,7 +42,11 @@ package struct LiveEndpoint: HTTPHandoff {
         let shows = self.services.admission.rules.showsCredential(request.head.query.map(String.init) ?? "", .play)
         let access: [(HTTPField.Name, String)]
         // Without anything to verify, the page is refused before a hook is asked.
-        do throws(APIError) { access = shows ? self.pages.withCredential : try self.pages.check(page, nil) } catch { return .refuse(error) }
+        do throws(APIError) {
+            access = shows ? self.pages.withCredential(page) : try self.pages.check(page, nil)
+        } catch {
+            return .refuse(error)
+        }
         do throws(APIError) {
             return try await self.open(request, page, access)
         } catch {
@@ -66,7 +70,7 @@ package struct LiveEndpoint: HTTPHandoff {
             guard self.pages.letsSocket(page) else {
                 throw APIError(
                     .forbidden, .forbidden,
-                    "Pages of this origin may not play here; the server's setting http.allowOrigin names the one that may.")
+                    "Pages of this origin may not play here; the server's setting http.allowOrigin names those that may.")
             }
         } else if head.version == .http1_0 {
             throw APIError(

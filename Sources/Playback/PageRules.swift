@@ -6,7 +6,7 @@ import LibC
 package import NIOCore
 import NIOHTTP1
 package import ServerConfiguration
-import Support
+package import Support
 
 /// The page behind a request, and the host name that it used for the server.
 package struct PageRequest: Sendable {
@@ -52,7 +52,7 @@ package struct VerifiedCaller: Sendable, Equatable {
     package init(_ token: ChannelToken) {}
 }
 
-/// Decides which pages may play, and which host names work without a credential. Pure except for the machine's name; any thread.
+/// Decides which pages may play, and which host names work without a credential. Any thread. The origins in the settings hold at once after a reload.
 ///
 /// If the address alone admits a person, every page that this person opens could use that, because the browser's requests come from the same address.
 /// So a request without a credential must meet two conditions:
@@ -61,9 +61,10 @@ package struct VerifiedCaller: Sendable, Equatable {
 ///   neither `<video>` nor WebSockets.) Clients other than browsers send neither header.
 /// - It uses one of the server's own names, so that a stranger's page cannot pass as the server's own through a name that leads here (DNS rebinding).
 ///
-/// A good credential must have been given to the page, so with one (``VerifiedCaller``) `http.allowOrigin` alone decides.
+/// A good credential must have been given to the page, so with one (``VerifiedCaller``) `http.allowOrigin` alone decides. A page that may play with one
+/// may read why it is refused without.
 package struct PageRules: Sendable {
-    private let allowOrigin: String
+    private let config: Live<ServerConfig>
     private let acceptsAnyHost: Bool
     /// The server's own names and addresses, in lower case.
     private let hosts: Set<String>
@@ -76,8 +77,9 @@ package struct PageRules: Sendable {
     ]
     .compactMap { try? CIDR(parsing: $0) }
 
-    package init(_ config: ServerConfig) {
-        self.allowOrigin = config.http.allowOrigin.lowercased()
+    package init(_ live: Live<ServerConfig>) {
+        self.config = live
+        let config = live.current
         self.acceptsAnyHost = config.http.hosts.contains("any")
         self.ownOrigin = config.urls.http.flatMap(Self.origin)
         let urls = [config.urls.rtmp, config.urls.rtmps, config.urls.http].compactMap { $0.flatMap(Self.origin) }
@@ -86,22 +88,41 @@ package struct PageRules: Sendable {
         self.hosts = Set((named + Self.machine).map { $0.lowercased() })
     }
 
-    /// May this page ask? Returns the answer's cross-origin headers. Throws the refusal, without such headers.
+    /// May this page ask? Returns the answer's cross-origin headers. Throws the refusal, with such headers if the page may ask with a credential.
     ///
     /// `caller` is nil until a credential has been found good: showing one is not enough, since any page can show anything.
     package func check(_ request: PageRequest, _ caller: VerifiedCaller?) throws(APIError) -> [(HTTPField.Name, String)] {
-        guard caller == nil else { return self.withCredential }
+        let withCredential = self.withCredential(request)
+        guard caller == nil else { return withCredential }
+        do throws(APIError) {
+            return try self.checkWithoutCredential(request)
+        } catch {
+            var error = error
+            for (name, value) in withCredential { error.headers[name] = value }
+            throw error
+        }
+    }
+
+    private func checkWithoutCredential(_ request: PageRequest) throws(APIError) -> [(HTTPField.Name, String)] {
         try self.checkHost(request)
-        let isNamed = self.allowOrigin != "*" && !self.allowOrigin.isEmpty && request.origins.map { $0.lowercased() } == [self.allowOrigin]
-        if !isNamed {
+        let named = self.named(request)
+        if named == nil {
             for origin in request.origins where !self.isOwn(origin, request) { throw Self.foreign("the origin \(Self.shown(origin))") }
             // "same-site" means another port or name of the same owner.
             if request.fetchSite?.lowercased() == "cross-site" { throw Self.foreign("another site (Sec-Fetch-Site)") }
         }
         // Covers media that a page embeds without a preflight (Fetch §3.7) if the browser does not identify the page.
         let embedding: [(HTTPField.Name, String)] = Self.resourcePolicy.map { [($0, "same-site")] } ?? []
-        return isNamed ? [(.accessControlAllowOrigin, self.allowOrigin)] : embedding
+        return named.map { [(.accessControlAllowOrigin, $0)] } ?? embedding
     }
+
+    /// The page's origin, if the settings name it.
+    private func named(_ request: PageRequest) -> String? {
+        guard request.origins.count == 1, let origin = request.origins.first?.lowercased(), origin != "*" else { return nil }
+        return self.config.http.allowOrigin.contains(origin) ? origin : nil
+    }
+
+    private var admitsAll: Bool { self.config.http.allowOrigin.contains("*") }
 
     /// The refusal of a request that its address alone would admit; nil when the page may ask.
     package func objection(_ request: PageRequest) -> APIError? {
@@ -114,16 +135,15 @@ package struct PageRules: Sendable {
     }
 
     /// The cross-origin headers of answers to requests with a credential, refusals too: a page's script may read why.
-    package var withCredential: [(HTTPField.Name, String)] {
-        self.allowOrigin.isEmpty ? [] : [(.accessControlAllowOrigin, self.allowOrigin)]
+    package func withCredential(_ request: PageRequest) -> [(HTTPField.Name, String)] {
+        let origin = self.admitsAll ? "*" : self.named(request)
+        return origin.map { [(.accessControlAllowOrigin, $0)] } ?? []
     }
 
     /// Whether a page of this origin may open a WebSocket with a credential. Browsers restrict requests to other origins but not
     /// WebSockets, so the server must check (RFC 6455 §10.2). The server's own pages always may.
     package func letsSocket(_ request: PageRequest) -> Bool {
-        request.origins.allSatisfy { origin in
-            self.allowOrigin == "*" || origin.lowercased() == self.allowOrigin || self.isOwn(origin, request)
-        }
+        self.admitsAll || self.named(request) != nil || request.origins.allSatisfy { self.isOwn($0, request) }
     }
 
     private func isOwn(_ origin: String, _ request: PageRequest) -> Bool {

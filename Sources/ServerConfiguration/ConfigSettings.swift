@@ -66,8 +66,9 @@ extension ConfigSetting {
             .make("rtmps.key", \.rtmps.key, .optional(.path), "PEM file: the certificate's private key.", applies: .reload),
             .make("http.listen", \.http.listen, .address, "Where to listen for HTTP: API, playing, health checks.", flag: "--http"),
             .make(
-                "http.allowOrigin", \.http.allowOrigin, .origin,
-                "Other origins whose pages may play: * (all, with a credential), one origin (also where none is needed), or empty (none)."),
+                "http.allowOrigin", \.http.allowOrigin, .pageOrigins,
+                "Other origins whose pages may play and use the apps: * (all, with a credential), and each by name (also where none is needed).",
+                applies: .reload),
             .make(
                 "http.hosts", \.http.hosts, .hosts,
                 "More host names for players without a credential, besides those in urls, localhost and local addresses. any: every name."),

@@ -104,16 +104,6 @@ extension ConfigValueKind<String> {
             guard !text.isEmpty, !text.utf8.contains(0) else { throw ValueProblem("\"\(text)\" is not a path") }
         }
     }
-
-    /// A value of Access-Control-Allow-Origin (Fetch §3.2).
-    package static var origin: Self {
-        Self(text: "*, an origin such as https://example.com, or an empty text") { (text: String) throws(ValueProblem) in
-            let isOrigin = text.hasPrefix("https://") || text.hasPrefix("http://")
-            guard text.isEmpty || text == "*" || (isOrigin && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x2C }) else {
-                throw ValueProblem("\"\(text)\" is neither *, nor an origin such as https://example.com, nor empty")
-            }
-        }
-    }
 }
 
 extension ConfigValueKind<Bool> {
@@ -158,20 +148,33 @@ extension ConfigValueKind<[String]> {
     /// Origins by name (RFC 6454 §6.2). Refuses `*`: every page could then call the API with a user's token.
     package static var origins: Self {
         Self(list: "a list of origins such as https://example.com", atMost: 64, "origins") { (value: String) throws(ValueProblem) in
-            let text = value.lowercased()
-            guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else {
-                let why = value == "*" ? "; expected each origin by name" : ""
-                throw ValueProblem("\"\(value)\" is not an origin such as https://example.com\(why)")
+            guard value != "*" else {
+                throw ValueProblem("\"*\" is not an origin such as https://example.com; expected each origin by name")
             }
-            let host = String(text.dropFirst(scheme.utf8.count))
-            let hasPort = host.split(separator: "]").last?.contains(":") ?? false
-            do throws(ValueProblem) {
-                _ = try HostPort(parsing: hasPort ? host : "\(host):0")
-            } catch {
-                throw ValueProblem("\"\(value)\" is not an origin such as https://example.com or https://example.com:8443")
-            }
-            return text
+            return try Self.origin(value)
         }
+    }
+
+    /// The same, and `*` for all: their pages need a credential.
+    package static var pageOrigins: Self {
+        Self(list: "a list of origins such as https://example.com, or *", atMost: 64, "origins") { (value: String) throws(ValueProblem) in
+            value == "*" ? value : try Self.origin(value)
+        }
+    }
+
+    private static func origin(_ value: String) throws(ValueProblem) -> String {
+        let text = value.lowercased()
+        guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else {
+            throw ValueProblem("\"\(value)\" is not an origin such as https://example.com")
+        }
+        let host = String(text.dropFirst(scheme.utf8.count))
+        let hasPort = host.split(separator: "]").last?.contains(":") ?? false
+        do throws(ValueProblem) {
+            _ = try HostPort(parsing: hasPort ? host : "\(host):0")
+        } catch {
+            throw ValueProblem("\"\(value)\" is not an origin such as https://example.com or https://example.com:8443")
+        }
+        return text
     }
 
     /// Host names and IP addresses, without ports.

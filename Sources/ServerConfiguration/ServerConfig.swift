@@ -76,9 +76,9 @@ package struct ServerConfig: Sendable, Equatable {
     /// The HTTP listener: API, event feed, health checks, and playing over HTTP.
     package struct HTTP: Sendable, Equatable {
         package var listen = HostPort(host: "127.0.0.1", port: 8080)
-        /// The origin whose pages may play with a credential: "*" for all, one origin, or empty for the server's own only. A named origin's pages may
-        /// also play without a credential where none is needed.
-        package var allowOrigin = "*"
+        /// Other origins whose pages may play with a credential, in lower case; "*" for all. A named origin's pages may also play without a credential
+        /// where none is needed.
+        package var allowOrigin = ["*"]
         /// How long a player's first request waits: for a publisher in a room that has none, the first segment, or the first piece.
         package var firstWaitMs: Int64 = 12_000
         /// More host names and addresses of the server, or "any", for requests without a credential.

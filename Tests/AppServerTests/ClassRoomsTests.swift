@@ -86,6 +86,24 @@ import Testing
                     headers: headers)
                 let code = try answer.json()["errCode"].int
                 #expect(code == (isLetIn ? 0 : 2), "\(page): \(answer.text)")
+                // Where pages of all origins may come with a credential, all may read why they may not without.
+                #expect(answer.headers["access-control-allow-origin"] == page["Origin"], "\(page)")
+            }
+        }
+    }
+
+    /// Several origins; the pages of others may not even read that they are refused.
+    @Test func onlyTheOriginsThatAreNamed() async throws {
+        try await PortlessServer.run({ $0.http.allowOrigin = ["https://one.example", "https://two.example"] }) { server in
+            for (origin, code) in [("https://one.example", 0), ("https://two.example", 0), ("https://three.example", 2)] {
+                let answer = try await HTTPAnswer.call(
+                    "POST", "\(server.http)/classroom/api/v1/room/join", body: Data(#"{"roomId":"math","userName":"Bob"}"#.utf8),
+                    headers: ["Origin": origin])
+                #expect(try answer.json()["errCode"].int == code, "\(origin): \(answer.text)")
+                #expect(answer.headers["access-control-allow-origin"] == (code == 0 ? origin : nil))
+                let ticket = try await HTTPAnswer.call(
+                    "POST", "\(server.http)/channel/ticket", body: Data(#"{"token":"x"}"#.utf8), headers: ["Origin": origin])
+                #expect(ticket.status == 401 && ticket.headers["access-control-allow-origin"] == (code == 0 ? origin : nil))
             }
         }
     }

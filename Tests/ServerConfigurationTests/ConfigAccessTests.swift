@@ -14,11 +14,17 @@ import Testing
         #expect(config.http.hosts == ["live.example.com", "203.0.113.9", "fd00::1"])
         #expect(config.access.proxyProtocolFrom.map(\.description) == ["10.0.0.0/8", "::1/128"])
         #expect(try Self.load(["http.hosts": "any"]).http.hosts == ["any"])
+        #expect(config.http.allowOrigin == ["*"])
+        let two = ["https://a.example", "http://b.example:81"]
+        for (text, origins) in [("*", ["*"]), ("", []), ("https://A.example, http://b.example:81", two)] {
+            #expect(try Self.load(["http.allowOrigin": text]).http.allowOrigin == origins)
+        }
         #expect(try Self.load(["access.proxyProtocolFrom": "none"]).access.proxyProtocolFrom.isEmpty)
     }
 
     /// Setting, value, and part of the error message.
     @Test(arguments: [
+        ("http.allowOrigin", "good.example", "not an origin"), ("http.allowOrigin", "https://a.example/x", "not an origin"),
         ("http.hosts", "live.example.com:8080", "without a port"), ("http.hosts", "http://live.example.com", "host name"),
         ("http.hosts", "exa$mple", "host name"), ("http.hosts", "1.2.3", "host name"), ("access.proxyProtocolFrom", "any", "every address"),
         ("access.proxyProtocolFrom", "0.0.0.0/0", "every address"), ("access.proxyProtocolFrom", "10.0.0.1/8", "bits beyond"),

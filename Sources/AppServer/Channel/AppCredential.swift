@@ -68,7 +68,8 @@ struct AppTicketRoute: HTTPPart {
         do {
             answer = try await self.answer(request, context)
         } catch {
-            let error = (error as? APIError) ?? APIError(.internalServerError, .internal, "The server failed to carry out the call.")
+            var error = (error as? APIError) ?? APIError(.internalServerError, .internal, "The server failed to carry out the call.")
+            for (name, value) in self.services.pages.withCredential(PageRequest(request, context.channel)) { error.headers[name] = value }
             answer = APIAnswer(error, requestID: context.id)
         }
         return answer.response(to: request)

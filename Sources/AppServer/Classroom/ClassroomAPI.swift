@@ -39,7 +39,7 @@ final class ClassroomAPI: HTTPPart {
             return await RongCloudCallbackRoute(services: self.services, call: self.call).respond(to: request, query, context)
         }
         if let preflight = self.call.preflight(request, context) { return preflight }
-        let headers = self.call.readable(request, context, shows: request.headers[.authorization] != nil)
+        let headers = self.call.readable(request, context)
         let value: JSONValue
         do {
             let token = self.token(request)

@@ -25,7 +25,7 @@ final class DialectCall: Sendable {
         self.paces = Mutex(PaceTable(rate: Double(perTenSeconds) / 10, burst: Double(perTenSeconds)))
     }
 
-    /// Throws for a page that may not call. Without a verified credential only this server's own pages and those of the origin in
+    /// Throws for a page that may not call. Without a verified credential only this server's own pages and those of the origins in
     /// `http.allowOrigin` may, by a name that the server knows: otherwise any page that a user at an allowed address opens could call.
     func checkPage(_ request: Request, _ context: APIContext, _ caller: VerifiedCaller?) throws(APIError) {
         let page = PageRequest(request, context.channel)
@@ -33,17 +33,15 @@ final class DialectCall: Sendable {
         guard self.services.pages.letsSocket(page) else {
             throw APIError(
                 .forbidden, .forbidden,
-                "Pages of this origin may not call this; the server's setting http.allowOrigin names the one that may.")
+                "Pages of this origin may not call this; the server's setting http.allowOrigin names those that may.")
         }
     }
 
-    /// Headers that let the page behind a request read the answer, a refusal too: with a credential that has expired, it must learn so. None for
-    /// pages that may not call with any credential. `shows`: whether the request shows one, good or not.
-    func readable(_ request: Request, _ context: APIContext, shows: Bool) -> HTTPFields {
+    /// Headers that let the page behind a request read the answer, a refusal too: without a credential, or with one that has expired, it must learn so.
+    /// None for pages that may not call with any credential. ``checkPage(_:_:_:)`` comes before all that an answer may tell.
+    func readable(_ request: Request, _ context: APIContext) -> HTTPFields {
         let page = PageRequest(request, context.channel)
-        guard let origin = request.headers[.origin], self.services.pages.letsSocket(page),
-            shows || self.services.pages.objection(page) == nil
-        else { return [:] }
+        guard let origin = request.headers[.origin], self.services.pages.letsSocket(page) else { return [:] }
         return [.accessControlAllowOrigin: origin, .accessControlAllowCredentials: "true", .vary: "Origin"]
     }
 
@@ -51,7 +49,7 @@ final class DialectCall: Sendable {
     func preflight(_ request: Request, _ context: APIContext) -> Response? {
         guard request.method == .options else { return nil }
         guard self.services.pages.letsSocket(PageRequest(request, context.channel)) else { return Response(status: .forbidden) }
-        var headers = self.readable(request, context, shows: true)
+        var headers = self.readable(request, context)
         headers[.accessControlAllowMethods] = "GET, POST, OPTIONS"
         headers[.accessControlAllowHeaders] = "content-type, authorization"
         headers[.accessControlMaxAge] = "86400"

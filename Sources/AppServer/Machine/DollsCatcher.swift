@@ -35,7 +35,7 @@ final class DollsCatcher: HTTPPart {
 
     func respond(to request: Request, _ context: APIContext) async -> Response {
         if let preflight = self.call.preflight(request, context) { return preflight }
-        let headers = self.call.readable(request, context, shows: false)
+        let headers = self.call.readable(request, context)
         let value: JSONValue
         do {
             try self.call.checkPage(request, context, nil)

@@ -22,7 +22,7 @@ extension AppEndpoint {
         guard !self.services.pages.letsSocket(PageRequest(request)) else { return }
         throw APIError(
             .forbidden, .forbidden,
-            "Pages of this origin may not connect here; the server's setting http.allowOrigin names the one that may.")
+            "Pages of this origin may not connect here; the server's setting http.allowOrigin names those that may.")
     }
 
     package func decide(_ request: HTTPHandoffRequest) async -> HTTPHandoffDecision {

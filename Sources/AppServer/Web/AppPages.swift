@@ -18,14 +18,11 @@ final class AppPages: HTTPPart {
     private enum Group { case mesh, demo, board, sdk }
 
     private let config: ServerConfig.Apps
-    /// The other origin whose pages may embed whiteboards; empty for none.
-    private let framingOrigin: String
+    private let settings: Live<ServerConfig>
 
     init(_ services: AppServices) {
         self.config = services.config.apps
-        let origin = services.config.http.allowOrigin
-        // `*` would allow every origin.
-        self.framingOrigin = origin == "*" ? "" : origin
+        self.settings = services.config
     }
 
     private static let assets: [String: EmbeddedFile] = {
@@ -90,10 +87,12 @@ final class AppPages: HTTPPart {
         return file.response(to: request, headers)
     }
 
-    /// Class pages embed whiteboards, here or at the origin in `http.allowOrigin`. No other page may be embedded.
+    /// Class pages embed whiteboards, here or at the origins that `http.allowOrigin` names. No other page may be embedded.
     private func policy(_ group: Group) -> String {
-        let frames = group == .board ? "frame-ancestors 'self' \(self.framingOrigin)" : "frame-ancestors 'none'"
+        // `*` would allow every origin.
+        let origins = self.settings.http.allowOrigin.filter { $0 != "*" }
+        let ancestors = group == .board ? (["'self'"] + origins).joined(separator: " ") : "'none'"
         return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self';"
-            + " media-src 'self' blob: mediastream:; base-uri 'none'; form-action 'none'; \(frames)"
+            + " media-src 'self' blob: mediastream:; base-uri 'none'; form-action 'none'; frame-ancestors \(ancestors)"
     }
 }

@@ -47,6 +47,14 @@ import Testing
             try await server.apply(["api.allowOrigins": "[\"https://a.example\"]"])
             #expect(try await origin() == "https://a.example")
             #expect(try await status(forwarded) == 403, "no longer trusted")
+            func page() async throws -> String? {
+                try await HTTPAnswer.call(
+                    "HEAD", "\(server.earshot.http)/live/none.m3u8", headers: ["Origin": "https://b.example"]
+                ).headers["access-control-allow-origin"]
+            }
+            #expect(try await page() == "*")
+            try await server.apply(["http.allowOrigin": "[\"https://a.example\", \"https://b.example\"]"])
+            #expect(try await page() == "https://b.example")
         }
     }
 
