@@ -2,6 +2,7 @@ import APITestSupport
 import Foundation
 import RTMP
 import RTMPTestSupport
+import Relay
 import RoomRegistry
 import Rooms
 import ServerTestSupport
