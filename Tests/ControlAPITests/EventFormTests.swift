@@ -169,7 +169,7 @@ private struct StoreWalk {
         case 13:
             let path = StreamPath(app: "live", name: self.any([id, "\(id)-2", "nobody"]))
             _ = try self.work.forbid(path, until: until, reason: "r", by: Self.caller)
-        case 14: try self.work.resume(StreamPath(app: "live", name: self.any([id, "nobody"])), by: Self.caller)
+        case 14: _ = try self.work.resume(StreamPath(app: "live", name: self.any([id, "nobody"])), by: Self.caller)
         case 15: _ = try self.work.join(id, user: user, nick: "N")
         case 16 where self.random.next() % 8 == 0:
             let path = StreamPath(app: "live", name: id)
