@@ -22,7 +22,7 @@ import Synchronization
 /// | `"finished"` | the push ends, as if the client had stopped it; if its connection was lost before, the room waits as after a stop |
 ///
 /// The answer has the room's `state`, `stateReason` and `expiresAt`; `stop` asks the broadcaster to stop, for `reason`. An expired URL is accepted
-/// here while the push that it began still runs. ``RoomAdmission/mayAct(_:_:on:)`` decides who may report.
+/// here while the push that it began still runs, and for a forbidden stream. ``RoomAdmission/mayAct(_:_:on:)`` decides who may report.
 final class PushHeartbeat: HTTPPart {
     private let services: AppServices
     /// Reports per stream: one a second, a few at once.
