@@ -184,6 +184,13 @@ import Testing
         #expect(Self.verdict(503, 9_999, age: 5_000) == .retry(at: 906_000))
     }
 
+    /// What a target refuses keeps its room's others waiting for an hour, not for a day.
+    @Test(arguments: [(400, true), (404, true), (410, true), (408, false), (425, false), (429, false), (500, false), (301, false)])
+    func refusedDeliveriesAreGivenUpEarlier(_ status: Int, _ isRefused: Bool) {
+        #expect(Self.verdict(status, 5, age: 3_599_000) != .givenUp)
+        #expect((Self.verdict(status, 5, age: 3_600_000) == .givenUp) == isRefused)
+    }
+
     @Test func triesAreAsTheSettingsSay() {
         var config = ServerConfig().webhooks
         (config.retryForMs, config.retryIntervalMs, config.maxRetryIntervalMs) = (5_000, 2_000, 100)

@@ -1,10 +1,12 @@
 import Foundation
 import PortlessTestSupport
+import ServerConfiguration
 import ServerTestSupport
 import TestSupport
 import Testing
 
 @testable import EarshotServer
+@testable import Packaging
 
 /// Playing over HTTP by a device's name.
 @Suite struct DeviceNameTests {

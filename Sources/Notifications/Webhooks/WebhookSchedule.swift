@@ -59,7 +59,7 @@ enum WebhookVerdict: Equatable {
     init(status: Int?, of entry: WebhookDelivery, isHopeless: Bool, now: Int64, _ config: ServerConfig.Webhooks) {
         if WebhookDelivery.isDelivered(status) {
             self = .delivered
-        } else if !isHopeless, let at = config.retryTime(of: entry, now: now) {
+        } else if !isHopeless, let at = config.retryTime(of: entry, status: status, now: now) {
             self = .retry(at: at)
         } else {
             self = .givenUp
@@ -68,13 +68,17 @@ enum WebhookVerdict: Equatable {
 }
 
 extension ServerConfig.Webhooks {
+    /// An answer of 4xx, other than "later" (408, 425, 429), refuses this delivery, and others of its room wait behind it: for so long at most.
+    private static let refusedMs: Int64 = 3_600_000
+
     /// When a delivery whose attempt has just failed is due again; nil if it is to be given up.
-    fileprivate func retryTime(of entry: WebhookDelivery, now: Int64) -> Int64? {
+    fileprivate func retryTime(of entry: WebhookDelivery, status: Int?, now: Int64) -> Int64? {
         if entry.target.format == .tencent {
             return entry.attempts < self.tencentRetries ? now + self.tencentRetryIntervalMs : nil
         }
         // The last try is due when the time ends, however long the wait would be.
-        let end = entry.queuedAt + self.retryForMs
+        let isRefused = status.map { (400..<500).contains($0) && ![408, 425, 429].contains($0) } ?? false
+        let end = entry.queuedAt + (isRefused ? min(self.retryForMs, Self.refusedMs) : self.retryForMs)
         guard now < end else { return nil }
         // Twenty doublings of the shortest interval are more than a day.
         let doubled = self.retryIntervalMs << min(entry.attempts, 20)
