@@ -145,9 +145,9 @@ import Testing
             }
             try await eventually("four failures") { try await api.ok("GET", "webhooks/deliveries?state=failed")["list"].count == 4 }
             let path = "webhooks/deliveries/redeliver"
-            let none = try await api.ok("POST", path, #"{"targetId":"webhook-\(id)","to":"2020-01-01T00:00:00Z"}"#)
+            let none = try await api.ok("POST", path, #"{"targetId":"webhook-\#(id)","to":"2020-01-01T00:00:00Z"}"#)
             #expect(none["queued"].int == 0)
-            let one = try await api.ok("POST", path, #"{"targetId":"webhook-\(id)","kinds":["room.closed"],"limit":1}"#)
+            let one = try await api.ok("POST", path, #"{"targetId":"webhook-\#(id)","kinds":["room.closed"],"limit":1}"#)
             #expect(one["queued"].int == 1 && one["isComplete"].bool == false)
             // Without a target those of all.
             let rest = try await api.ok("POST", path)

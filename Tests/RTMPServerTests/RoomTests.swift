@@ -153,6 +153,7 @@ import Testing
             let late = try await server.player(of: "EAR-0042")
             #expect(server.parts.streams.registry.find("live/walk")?.viewerCount == 2)
             #expect(server.parts.streams.registry.find("live/EAR-0042") == nil)
+            publisher.send(.audio, SyntheticTag.audio(2, bytes: 20))
             try await eventually("both to get media") { !early.media().isEmpty && !late.media().isEmpty }
             let until = Int64(Date().timeIntervalSince1970 * 1_000) + 60_000
             _ = try await server.rooms.forbid(StreamPath(app: "live", name: "EAR-0042"), untilMs: until, reason: "", by: Self.ops)
