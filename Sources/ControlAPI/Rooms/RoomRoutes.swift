@@ -9,14 +9,14 @@ import Support
 
 extension APICall {
     /// Does not reveal the name of a room that the token does not cover.
-    fileprivate func refused(_ refusal: RegistryError) -> APIError {
+    fileprivate func refused(_ refusal: RegistryError) -> any Error {
         let (message, field, value): (String, String, String)
         switch refusal {
         case .deviceTaken(let device, _) where self.scope.isLimited:
             (message, field, value) = ("Device \(device) already has an open room.", "deviceUid", device)
         case .nameTaken(let path, _, let name) where self.scope.isLimited:
             (message, field, value) = ("The name \(path) already stands for a stream of another room.", name, path.name)
-        default: return APIError(refusal)
+        default: return refusal
         }
         var error = APIError(.conflict, .conflict, message)
         error.field = field

@@ -47,6 +47,15 @@ import Testing
             ])
             #expect(try await opens(.play, Self.token(Self.jwtKey)))
             #expect(try await !opens(.play, Self.token(TestCredential.keys.jwtKey)))
+            // Tokens under another name.
+            let renamed = Self.token(Self.jwtKey).replacing("token=", with: "et=")
+            #expect(try await !opens(.play, renamed))
+            try await server.apply([
+                "access.publishFrom": "[]", "access.playFrom": "[]", "credentials.jwtKey": Self.jwtKey,
+                "credentials.tokenParameters": "[et]",
+            ])
+            #expect(try await opens(.play, renamed))
+            #expect(try await !opens(.play, Self.token(Self.jwtKey)))
         }
     }
 
