@@ -19,7 +19,7 @@ struct HookQuestion {
         members.add("client_id", "\(request.session)")
         members.add("ip", request.remote?.ipAddress ?? "")
         // SRS's word for it is `stream`; the API and the events say `name`.
-        members.add("name", request.address.name)
+        members.add("name", request.asked.name)
         members.add("param", query.isEmpty ? "" : "?\(query)")
         members.add("reason", reason?.rawValue)
         members.add("room", pass.room)
