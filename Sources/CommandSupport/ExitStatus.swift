@@ -28,9 +28,10 @@ package enum ExitStatus: Int32 {
 }
 
 /// A failed command's reason, in one or two lines with advice.
-package struct CommandFailure: Error {
+package struct CommandFailure: Error, CustomStringConvertible {
     package let status: ExitStatus
     package let message: String
+    package var description: String { self.message }
 
     package init(_ status: ExitStatus, _ message: String) {
         self.status = status

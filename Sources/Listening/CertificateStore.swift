@@ -59,8 +59,8 @@ package final class CertificateStore: Sendable {
             return try self.read(certificatePath: certificate, keyPath: key)
         } catch {
             throw Mismatch(
-                description: "rtmps.certificate, rtmps.key: \(certificate) and \(key) cannot be used: \(error); expected a PEM certificate"
-                    + " and its own key, without a passphrase")
+                description: "rtmps.certificate, rtmps.key: \(certificate) and \(key) cannot be used together: the key is not this"
+                    + " certificate's, it has a passphrase, or one of them is no PEM file (\(error))")
         }
     }
 

@@ -36,7 +36,8 @@ enum SessionRoutes {
                 $0.id < $1.id
             }
             if let role = call[Self.role] { all.removeAll { role == .publisher ? $0.publishing.isEmpty : $0.viewers.isEmpty } }
-            if let stream = call[Self.stream] {
+            if let name = call[Self.stream] {
+                let stream = if let path = StreamPath(name) { await call.rooms.stream(named: path).description } else { name }
                 all.removeAll { session in !session.streams.contains { $0.exact == stream.exact } }
             }
             let (limit, node) = (Int(try call.value(Self.limit)), call.rooms.nodeName)

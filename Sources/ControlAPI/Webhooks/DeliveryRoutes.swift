@@ -74,7 +74,7 @@ enum DeliveryRoutes {
         if !call.scope.isLimited { targets = try await Self.targets(call) }
         guard let target = targets.first(where: { $0.id == id }) else {
             let known = targets.isEmpty ? "there is none" : "expected one of \(targets.map(\.id).joined(separator: ", "))"
-            throw APIError(FieldError("targetId", id, "is not a webhook; \(known)"))
+            throw APIError(FieldError("targetId", id, "is no webhook's; \(known)"))
         }
         return target
     }

@@ -11,6 +11,7 @@ extension APIError {
         switch error {
         case let error as APIError: self = error
         case let error as RegistryError: self.init(error)
+        case let error as FieldError: self.init(error)
         default: self.init(.internalServerError, .internal, "The server failed to carry out the call; its log has the details.")
         }
     }

@@ -75,4 +75,14 @@ import Testing
             #expect(try await api("GET", "rooms/r1/push-url.svg?by=device&scheme=\(scheme)").status == 200)
         }
     }
+
+    /// Without a parameter for tokens there are none to hand out.
+    @Test func tokensThatAreSwitchedOff() async throws {
+        try await TestServer.run({ $0.credentials.tokenParameters = [] }) { server in
+            let api = try await CheckedAPI(server)
+            try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
+            #expect(try await api.refused(400, "POST", "rooms/r1/push-url", #"{"scheme":"jwt"}"#)["field"].string == "scheme")
+            try await api.ok("POST", "rooms/r1/push-url", #"{"scheme":"txSecret"}"#)
+        }
+    }
 }

@@ -66,6 +66,34 @@ import Testing
         }
     }
 
+    /// Nor unless certificate and key belong together, and the ports that it does not have yet are free.
+    @Test func filesAndPortsAreTried() async throws {
+        try await Fixture.withDirectory { directory in
+            let made = try await Certificate.make("live.example.com", in: directory)
+            let other = directory.appendingPathComponent("other")
+            try FileManager.default.createDirectory(at: other, withIntermediateDirectories: false)
+            let key = try await Certificate.make("live.example.com", in: other).key
+            let port = try await FreePort.reserve()
+            let taker = ["python3", "-m", "http.server", "--bind", "127.0.0.1", "\(port)"]
+            try await ClientProcess.during(taker) { _ in
+                try await eventually("the port to be taken") { (try? await HTTPAnswer.get("http://127.0.0.1:\(port)/").status) == 200 }
+                try await Self.run { server, cli in
+                    for (key, words) in [(key, "the key is not this certificate's"), (made.key, "127.0.0.1:\(port)")] {
+                        try "{rtmps: {listen: \"127.0.0.1:\(port)\", certificate: \(made.certificate), key: \(key)}}".write(
+                            toFile: server.file, atomically: true, encoding: .utf8)
+                        let refused = try await cli("drain", "--restart")
+                        #expect(refused.status == 4 && refused.errors.contains(words), "\(refused.errors)")
+                        #expect(try await HTTPAnswer.get("\(server.earshot.http)/readyz").status == 200)
+                    }
+                    try "{rtmps: {certificate: \(made.certificate), key: \(key)}}".write(
+                        toFile: server.file, atomically: true, encoding: .utf8)
+                    let check = try await EarshotProcess.command(["config", "check", "--config", server.file])
+                    #expect(check.status == 1 && check.errors.contains("Error: rtmps.certificate, rtmps.key: "), "\(check.errors)")
+                }
+            }
+        }
+    }
+
     /// A signal that asks for the end cancels the restart that is under way.
     @Test func aSignalEndsIt() async throws {
         try await Self.run { server, cli in
