@@ -143,9 +143,11 @@ CONF
 
 # Its defaults, among them a chunk size of 60,000, cached pictures, and writes gathered for 350 ms.
 start_srs() {
+    local files
+    files=$(ulimit -Hn)
     cat >"$work/srs.conf" <<CONF
 listen 127.0.0.1:$rtmp_port;
-max_connections 30000;
+max_connections $((files < 30500 ? files - 500 : 30000));
 daemon off;
 in_docker on;
 pid $work/srs.pid;
