@@ -52,6 +52,8 @@ package final class APIService: Sendable {
         } catch let error as RegistryError {
             if case .storeFailed(let what) = error { self.log("The store failed", what, context) }
             answer = APIAnswer(APIError(error), requestID: context.id)
+        } catch let error as FieldError {
+            answer = APIAnswer(APIError(error), requestID: context.id)
         } catch {
             self.log("An API call failed", "\(error)", context)
             let error = APIError(.internalServerError, .internal, "The server failed to carry out the call; its log has the details.")
