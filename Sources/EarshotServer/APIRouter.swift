@@ -32,7 +32,7 @@ struct APIRouter {
         // Media first: most requests are for it.
         var parts = [
             Part(part: HLSEndpoint(services: playback)) {
-                $0.uri.path.contains(".hls/") ? "/{app}/{stream}.hls/{file}" : "/{app}/{stream}.m3u8"
+                $0.uri.path.contains(".hls/") ? HLSEndpoint.fileRoute : "/{app}/{stream}.m3u8"
             }
         ]
         parts += apps.parts.map { Part(part: $0) { _ in "apps" } }

@@ -102,6 +102,7 @@ package final class Server: Sendable {
         let (connections, playback) = (parts.connections, parts.playback)
         let shared = HTTPServerChannel.Shared(
             limits: HTTPLimits(config),
+            loopPart: CountedLoopPart(HLSLoopPart(HLSEndpoint(services: playback)), route: HLSEndpoint.fileRoute, figures.requests),
             handoffs: CountedHandoff.all(
                 [
                     LiveEndpoint(services: playback), EventsEndpoint(services: parts.api, sweepers: parts.sweepers),

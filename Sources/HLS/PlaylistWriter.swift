@@ -14,15 +14,22 @@ package struct PlaylistText: Sendable, Equatable {
         let query = query.utf8.filter(\.isQueryCharacter)
         guard !query.isEmpty else { return self.buffer }
         let inserted = [UInt8(ascii: "?")] + query
-        var result = ByteBufferAllocator().buffer(capacity: self.buffer.readableBytes + self.uriEnds.count * inserted.count)
-        let text = self.buffer.readableBytesView
-        var start = 0
-        for end in self.uriEnds {
-            result.writeBytes(text[text.startIndex + start..<text.startIndex + end])
-            result.writeBytes(inserted)
-            start = end
+        let count = self.buffer.readableBytes + self.uriEnds.count * inserted.count
+        var result = ByteBufferAllocator().buffer(capacity: count)
+        self.buffer.withUnsafeReadableBytes { text in
+            _ = result.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { room in
+                var (from, to) = (0, 0)
+                for end in self.uriEnds {
+                    room[to...].copyBytes(from: text[from..<end])
+                    to += end - from
+                    room[to...].copyBytes(from: inserted)
+                    to += inserted.count
+                    from = end
+                }
+                room[to...].copyBytes(from: text[from...])
+                return count
+            }
         }
-        result.writeBytes(text[(text.startIndex + start)...])
         return result
     }
 

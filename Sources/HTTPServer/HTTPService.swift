@@ -96,7 +96,6 @@ package final class HTTPService: Service, Sendable {
 
     /// Answers as Hummingbird's Application does.
     private static func answering(_ responder: RouterResponder<APIContext>, log: Logger) -> HTTPChannelHandler.Responder {
-        let dates = ResponseDates()
         return { request, writer, channel in
             var log = log
             log[metadataKey: "hb.request.id"] = .stringConvertible(RequestID())
@@ -111,7 +110,7 @@ package final class HTTPService: Service, Sendable {
             }
             // One place for all routes.
             if request.method == .head { response = response.withoutContent }
-            response.headers[.date] = dates.now
+            response.headers[.date] = ResponseDates.shared.now
             response.headers[.server] = "earshot"
             do {
                 try await writer.write(response: response.head, body: response.body)
@@ -127,18 +126,5 @@ package final class HTTPService: Service, Sendable {
         try? await gracefulShutdown()
         if let listener = self.listener.withLock({ $0 }) { await self.sockets.close(listener) }
         await self.shared.end(within: .seconds(1), on: self.group.next())
-    }
-}
-
-/// The Date of responses, formatted once a second. Any thread.
-private final class ResponseDates: Sendable {
-    private let last = Mutex<(second: Int64, text: String)>((0, ""))
-
-    var now: String {
-        let second = WallClock.ms / 1_000
-        return self.last.withLock { last in
-            if last.second != second { last = (second, Instant.httpText(second * 1_000)) }
-            return last.text
-        }
     }
 }

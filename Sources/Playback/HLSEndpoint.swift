@@ -24,10 +24,13 @@ package import Support
 /// /live/cam.hls/NAME?s=TOKEN         initialization, segments, parts: their bytes never change, so caches may ignore the query
 /// ```
 package struct HLSEndpoint: HTTPPart {
-    private let services: PlaybackServices
+    let services: PlaybackServices
     private let pages: PageRules
 
-    private static func mediaName(_ container: ServerConfig.HLS.Container) -> String { container == .ts ? "ts.m3u8" : "media.m3u8" }
+    /// The route of a playlist's files, for the figures.
+    package static let fileRoute = "/{app}/{stream}.hls/{file}"
+
+    static func mediaName(_ container: ServerConfig.HLS.Container) -> String { container == .ts ? "ts.m3u8" : "media.m3u8" }
 
     package init(services: PlaybackServices) {
         self.services = services
@@ -49,7 +52,7 @@ package struct HLSEndpoint: HTTPPart {
         let access: [(HTTPField.Name, String)]
         do throws(APIError) {
             let page = PageRequest(request, context.channel)
-            access = try self.access(page, request, isFile: isFile ?? false)
+            access = try self.access(page, request.uri.query ?? "", isFile: isFile ?? false)
         } catch {
             return Self.finished(error.response(context), [])
         }
@@ -80,8 +83,7 @@ package struct HLSEndpoint: HTTPPart {
 
     /// Checks the page before admission; one that shows a credential is checked again once that is verified. Later requests count as their first
     /// playlist did. An unknown session is refused anyway, and its page may read why.
-    private func access(_ page: PageRequest, _ request: Request, isFile: Bool) throws(APIError) -> [(HTTPField.Name, String)] {
-        let query = request.uri.query ?? ""
+    func access(_ page: PageRequest, _ query: String, isFile: Bool) throws(APIError) -> [(HTTPField.Name, String)] {
         guard isFile else {
             let shows = self.services.admission.rules.showsCredential(query, .play)
             return shows ? self.pages.withCredential(page) : try self.pages.check(page, nil)
@@ -105,10 +107,10 @@ package struct HLSEndpoint: HTTPPart {
     }
 
     /// The folder "/live/cam.hls" of "/live/cam.hls/NAME".
-    private static func folder(of path: String) -> Substring? {
+    private static func folder(of path: some StringProtocol) -> String? {
         guard let slash = path.lastIndex(of: "/") else { return nil }
         let folder = path[..<slash]
-        return folder.hasSuffix(LivePath.folderEnding) && folder.split(separator: "/").count >= 2 ? folder : nil
+        return folder.hasSuffix(LivePath.folderEnding) && folder.split(separator: "/").count >= 2 ? String(folder) : nil
     }
 
     // MARK: The first playlist
@@ -149,7 +151,7 @@ package struct HLSEndpoint: HTTPPart {
             throw error
         }
         guard let session else { return Self.multivariantPlaylist(text) }
-        _ = session.touch()
+        session.touch()
         session.trace(request.method.rawValue, request.uri.string, 200)
         return Self.multivariantPlaylist(text)
     }
@@ -236,21 +238,37 @@ package struct HLSEndpoint: HTTPPart {
 
     // MARK: Playlists and media
 
-    private func file(_ request: Request) async throws(APIError) -> Response {
-        let path = request.uri.path
-        let query = QueryParameters(request.uri.query ?? "")
-        guard let folder = Self.folder(of: path), let token = query.all("s").first,
-            let session = self.services.sessions.find(token)
-        else {
+    /// The session of a request for a file, and the file's name. Every way to a file begins here.
+    func file(_ path: some StringProtocol, _ query: QueryParameters) throws(APIError) -> (session: HLSSession, name: String) {
+        guard let folder = Self.folder(of: path), let token = query.all("s").first, let session = self.services.sessions.find(token) else {
             throw APIError(.forbidden, .forbidden, "This session is unknown or has ended; load the stream's .m3u8 again.")
         }
-        let live = try LivePath(
-            "\(folder.dropLast(LivePath.folderEnding.count)).m3u8", query: nil, .m3u8, limits: RTMP.Limits(self.services.config.limits))
-        guard live.address.path.exact == session.asked.exact, session.touch() else {
+        guard try self.isFolder(folder, of: session), !session.isOver else {
             throw APIError(.forbidden, .forbidden, "This session is for another stream or has ended; load the stream's .m3u8 again.")
         }
+        if let why = self.services.rooms.playRefusal(session.path) {
+            session.end(why == .forbidden ? .forbidden : .roomClosed)
+            throw APIError(.forbidden, .forbidden, "\(session.path) may no longer be played.")
+        }
+        return (session, String(path.dropFirst(folder.count + 1)))
+    }
+
+    /// A player asks with one spelling of its folder, so that is read once.
+    private func isFolder(_ folder: String, of session: HLSSession) throws(APIError) -> Bool {
+        if session.folder == folder { return true }
+        let live = try LivePath(
+            "\(folder.dropLast(LivePath.folderEnding.count)).m3u8", query: nil, .m3u8, limits: RTMP.Limits(self.services.config.limits))
+        guard live.address.path.exact == session.asked.exact else { return false }
+        session.folder = folder
+        return true
+    }
+
+    private func file(_ request: Request) async throws(APIError) -> Response {
+        let query = QueryParameters(request.uri.query ?? "")
+        let (session, name) = try self.file(request.uri.path, query)
+        session.touch()
         do throws(APIError) {
-            let response = try await self.file(request, query, folder, of: session)
+            let response = try await self.file(name, request, query, of: session)
             session.trace(request.method.rawValue, request.uri.string, response.status.code)
             return response
         } catch {
@@ -260,41 +278,26 @@ package struct HLSEndpoint: HTTPPart {
     }
 
     private func file(
-        _ request: Request, _ query: QueryParameters, _ folder: Substring, of session: HLSSession
+        _ name: String, _ request: Request, _ query: QueryParameters, of session: HLSSession
     ) async throws(APIError) -> Response {
-        if let why = self.services.rooms.playRefusal(session.path) {
-            await self.close(session, why == .forbidden ? .forbidden : .roomClosed)
-            throw APIError(.forbidden, .forbidden, "\(session.path) may no longer be played.")
-        }
         guard let remuxer = try await self.remuxer(session.path, session.container) else { throw .notFound("live stream", session.path) }
-        let name = String(request.uri.path[folder.endIndex...].dropFirst())
         let response =
             name == Self.mediaName(session.container)
             ? try await self.media(remuxer, query, session, request) : try await self.resource(remuxer, name, request)
-        _ = session.touch(bytes: request.method == .head ? 0 : response.body.contentLength ?? 0)
+        session.touch(bytes: request.method == .head ? 0 : response.body.contentLength ?? 0)
         return response
     }
 
     private func media(
         _ remuxer: StreamRemuxer, _ query: QueryParameters, _ session: HLSSession, _ request: Request
     ) async throws(APIError) -> Response {
-        let asked: PlaylistRequest
-        do throws(HLSError) {
-            asked = try PlaylistRequest.parse(
-                msn: query.all("_HLS_msn").first, part: query.all("_HLS_part").first, skip: query.all("_HLS_skip").first)
-        } catch {
-            throw APIError(.badRequest, .invalid, "\(error)")
-        }
+        let asked = try Self.directives(query)
         switch await remuxer.mediaPlaylist(asked, after: asked.isBlocking ? nil : session.lastListed, hasStart: session.hasStart) {
         case .badRequest(let why): throw APIError(.badRequest, .invalid, why)
-        case .notYet:
-            var error = APIError.unavailable("The stream has paused; try again in a moment.")
-            error.headers[.retryAfter] = "1"
-            throw error
+        case .notYet: throw Self.paused
         case .playlist(let text, let cache, let last, let isFinal, let hasStart):
             let isGet = request.method == .get
-            if isGet { session.gotPlaylist(hasStart: hasStart) }
-            if isFinal, isGet { session.gotFinalPlaylist() }
+            if isGet { session.gotPlaylist(hasStart: hasStart, isFinal: isFinal) }
             var response = Self.playlist(text.bytes(query: "s=\(session.token)"))
             response.headers[.cacheControl] = asked.isBlocking ? cache.directives : "no-store"
             if !asked.isBlocking, isGet { session.listed(last) }
@@ -309,27 +312,49 @@ package struct HLSEndpoint: HTTPPart {
     private func resource(_ remuxer: StreamRemuxer, _ name: String, _ request: Request) async throws(APIError) -> Response {
         switch await remuxer.resource(name) {
         case .found(let resource):
-            // A name's content never changes, so the name is its own tag.
-            let etag = "\"\(name)\""
-            var headers: HTTPFields = [
-                .contentType: resource.contentType, .cacheControl: resource.cache.directives, .acceptRanges: "bytes", .eTag: etag,
-            ]
+            let etag = Self.etag(name)
+            var headers = HTTPFields(Self.fields(of: resource, name).map { HTTPField(name: $0.name, value: $0.value) })
             let size = Int64(resource.byteCount)
             guard let part = try ByteRange.asked(by: request, of: size, etag: etag, what: name) else {
                 return Response(status: .ok, headers: headers, body: Self.body(resource.pieces))
             }
             headers[.contentRange] = ByteRange.contentRange(part, of: size)
             return Response(status: .partialContent, headers: headers, body: Self.body(Self.pieces(resource.pieces, in: part)))
-        case .pending:
-            var error = APIError.unavailable("This part is not available yet; try again in a moment.")
-            error.headers[.retryAfter] = "1"
-            throw error
+        case .pending: throw Self.partPending
         case .gone, .unknown: throw .notFound("media", name)
         }
     }
 }
 
 extension HLSEndpoint {
+    static func directives(_ query: QueryParameters) throws(APIError) -> PlaylistRequest {
+        do throws(HLSError) {
+            return try PlaylistRequest.parse(
+                msn: query.all("_HLS_msn").first, part: query.all("_HLS_part").first, skip: query.all("_HLS_skip").first)
+        } catch {
+            throw APIError(.badRequest, .invalid, "\(error)")
+        }
+    }
+
+    static let paused = Self.again("The stream has paused; try again in a moment.")
+    static let partPending = Self.again("This part is not available yet; try again in a moment.")
+
+    private static func again(_ message: String) -> APIError {
+        var error = APIError.unavailable(message)
+        error.headers[.retryAfter] = "1"
+        return error
+    }
+
+    /// A name's content never changes, so the name is its own tag.
+    private static func etag(_ name: String) -> String { "\"\(name)\"" }
+
+    static func fields(of resource: Resource, _ name: String) -> [(name: HTTPField.Name, value: String)] {
+        [
+            (.contentType, resource.contentType), (.cacheControl, resource.cache.directives), (.acceptRanges, "bytes"),
+            (.eTag, Self.etag(name)),
+        ]
+    }
+
     private static func body(_ pieces: [ByteBuffer]) -> ResponseBody {
         if pieces.count == 1 { return ResponseBody(byteBuffer: pieces[0]) }
         return ResponseBody(contentLength: pieces.reduce(0) { $0 + $1.readableBytes }) { writer in

@@ -40,6 +40,10 @@ package final class HLSSession: LiveConnection, Sendable {
         var lastSeenMs: Int64
         /// Time of the last request that its place knows of.
         var rankedMs: Int64 = 0
+        /// The spelling of its folder that it last asked with.
+        var folder: String?
+        /// Requests that its recorder does not know yet.
+        var untraced: [Traced] = []
         package var requests = 0
         package var bytesOut: UInt64 = 0
         package var isOver = false
@@ -47,6 +51,14 @@ package final class HLSSession: LiveConnection, Sendable {
         package var lastListed: Int?
         var hasStart: Bool?
         var hasFinalPlaylist = false
+    }
+
+    /// A request and its answer.
+    private struct Traced {
+        let atMs: Int64
+        let method: String
+        let uri: String
+        let status: Int
     }
 
     /// A viewer without a request for this long counts as gone. Players ask at least once per target duration.
@@ -75,21 +87,23 @@ package final class HLSSession: LiveConnection, Sendable {
         self.recorder = NIOLoopBoundBox(nil, eventLoop: loop.relay.eventLoop)
     }
 
-    /// Records a request of the player; returns false if the session is over. Any thread.
-    package func touch(bytes: Int = 0) -> Bool {
+    /// Any thread.
+    var isOver: Bool { self.state.withLock { $0.isOver } }
+
+    /// Records a request of the player, or the bytes of its answer. Any thread.
+    package func touch(bytes: Int = 0) {
         let nowMs = LoopSweeper.nowMs
-        let (goesOn, isNews) = self.state.withLock { state in
-            guard !state.isOver else { return (false, false) }
+        let isNews = self.state.withLock { state in
+            guard !state.isOver else { return false }
             state.lastSeenMs = self.loop.relay.nowMs
             state.requests += bytes == 0 ? 1 : 0
             state.bytesOut &+= UInt64(bytes)
             // All players share one table of places.
             let isNews = nowMs - state.rankedMs >= Self.rankMs
             if isNews { state.rankedMs = nowMs }
-            return (true, isNews)
+            return isNews
         }
         if isNews { self.connections.hls.seen(self.id, nowMs: nowMs) }
-        return goesOn
     }
 
     /// Last segment that a playlist without directives has shown the player. Any thread.
@@ -98,9 +112,18 @@ package final class HLSSession: LiveConnection, Sendable {
     /// Whether its playlists have EXT-X-START; nil before the first. Any thread.
     var hasStart: Bool? { self.state.withLock { $0.hasStart } }
 
-    func gotPlaylist(hasStart: Bool) { self.state.withLock { $0.hasStart = hasStart } }
+    /// Any thread.
+    func gotPlaylist(hasStart: Bool, isFinal: Bool) {
+        self.state.withLock { state in
+            state.hasStart = hasStart
+            if isFinal { state.hasFinalPlaylist = true }
+        }
+    }
 
-    func gotFinalPlaylist() { self.state.withLock { $0.hasFinalPlaylist = true } }
+    var folder: String? {
+        get { self.state.withLock { $0.folder } }
+        set { self.state.withLock { $0.folder = newValue } }
+    }
 
     /// Whether the player has the playlist that ends the stream, and asks for no more segments. Any thread.
     func hasFinished(nowMs: Int64) -> Bool {
@@ -112,6 +135,7 @@ package final class HLSSession: LiveConnection, Sendable {
     // MARK: LiveConnection
 
     package func sweep(nowMs: Int64) {
+        self.recordRequests()
         if self.recorder.value?.isQuiet(nowMs: nowMs) == true { self.recorder.value = nil }
         if self.state.withLock({ nowMs - $0.lastSeenMs >= Self.silenceMs }) { self.close(.clientClosed, detail: nil) }
     }
@@ -159,16 +183,32 @@ package final class HLSSession: LiveConnection, Sendable {
         ]
     }
 
-    package var trace: SessionTrace? { self.recorder.value }
+    package var trace: SessionTrace? {
+        self.recordRequests()
+        return self.recorder.value
+    }
 
-    /// Records a request and its answer. Any thread.
+    /// Records a request and its answer. Any thread; the recorder learns of it with the next sweep, because a task on its loop for each would cost more
+    /// than the answer.
     func trace(_ method: String, _ uri: String, _ status: Int) {
-        self.loop.relay.eventLoop.execute {
-            guard !self.state.withLock({ $0.isOver }) else { return }
-            let nowMs = self.loop.relay.nowMs
-            if self.recorder.value == nil { self.recorder.value = self.connections.traces.begin(nowMs: nowMs) }
-            guard let trace = self.recorder.value, !trace.isFull(nowMs: nowMs) else { return }
-            trace.add(TraceEntry(atMs: nowMs, .received, .request, method, "\(TraceRedaction.address(uri)), \(status)"))
+        let nowMs = self.loop.relay.nowMs
+        self.state.withLock { state in
+            // A second's worth.
+            guard !state.isOver, state.untraced.count < SessionTrace.perSecond else { return }
+            state.untraced.append(Traced(atMs: nowMs, method: method, uri: uri, status: status))
+        }
+    }
+
+    private func recordRequests() {
+        let untraced = self.state.withLock { state in
+            defer { state.untraced.removeAll(keepingCapacity: true) }
+            return state.untraced
+        }
+        guard let first = untraced.first else { return }
+        if self.recorder.value == nil { self.recorder.value = self.connections.traces.begin(nowMs: first.atMs) }
+        guard let trace = self.recorder.value else { return }
+        for one in untraced where !trace.isFull(nowMs: one.atMs) {
+            trace.add(TraceEntry(atMs: one.atMs, .received, .request, one.method, "\(TraceRedaction.address(one.uri)), \(one.status)"))
         }
     }
 

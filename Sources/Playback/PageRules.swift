@@ -28,11 +28,12 @@ package struct PageRequest: Sendable {
         self.local = local
     }
 
-    package init(_ request: HTTPHandoffRequest) {
-        let headers = request.head.headers
+    package init(_ request: HTTPHandoffRequest) { self.init(request.head, request.channel) }
+
+    init(_ head: HTTPRequestHead, _ channel: any Channel) {
         self.init(
-            origins: headers["origin"], fetchSite: headers.first(name: "sec-fetch-site"), hosts: headers["host"],
-            local: request.channel.localAddress)
+            origins: head.headers["origin"], fetchSite: head.headers.first(name: "sec-fetch-site"), hosts: head.headers["host"],
+            local: channel.localAddress)
     }
 
     package init(_ request: Request, _ channel: any Channel) {

@@ -1,3 +1,4 @@
+import LibC
 import NIOCore
 package import RTMP
 
@@ -23,7 +24,12 @@ package enum SyntheticTag {
         payload.moveReaderIndex(forwardBy: header)
         guard let number = payload.readInteger(as: UInt64.self) else { return nil }
         let filler = UInt8(truncatingIfNeeded: number)
-        return payload.readableBytesView.allSatisfy { $0 == filler } ? Int(number) : nil
+        // One call of libc: a loop over bytes takes a third of a busy test's time in a debug build.
+        let isIntact = payload.withUnsafeReadableBytes { bytes in
+            guard let first = bytes.first, let start = bytes.baseAddress else { return true }
+            return first == filler && memcmp(start, start + 1, bytes.count - 1) == 0
+        }
+        return isIntact ? Int(number) : nil
     }
 
     private static func fill(_ header: [UInt8], _ number: Int, _ bytes: Int) -> [UInt8] {

@@ -1,5 +1,6 @@
 package import HTTPServer
 import HTTPTypes
+import NIOCore
 package import NIOHTTP1
 package import Support
 
@@ -25,5 +26,34 @@ package struct CountedHandoff: HTTPHandoff {
             }
         self.requests.answered(self.route(request.head), .get, status, after: ContinuousClock.now - began)
         return decision
+    }
+}
+
+/// Counts the answers of a loop part, as the router counts its own.
+package struct CountedLoopPart: HTTPLoopPart {
+    let part: any HTTPLoopPart
+    let route: String
+    let requests: RequestFigures
+
+    package init(_ part: any HTTPLoopPart, route: String, _ requests: RequestFigures) {
+        self.part = part
+        self.route = route
+        self.requests = requests
+    }
+
+    package func mayAnswer(_ uri: String) -> Bool { self.part.mayAnswer(uri) }
+
+    package func answer(_ request: HTTPLoopRequest) -> HTTPLoopReply? {
+        let began = ContinuousClock.now
+        let (requests, route) = (self.requests, self.route)
+        switch self.part.answer(request) {
+        case nil: return nil
+        case .now(let answer):
+            requests.answered(route, .get, answer.status, after: ContinuousClock.now - began)
+            return .now(answer)
+        case .later(let answer):
+            answer.whenSuccess { requests.answered(route, .get, $0.status, after: ContinuousClock.now - began) }
+            return .later(answer)
+        }
     }
 }

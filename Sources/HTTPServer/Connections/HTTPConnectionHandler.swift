@@ -9,6 +9,7 @@ import Support
 /// fails behind proxies that reuse connections, and it cannot answer a refused request.
 ///
 /// ```
+/// http --a loop part's request--> onLoop --answered--> http
 /// http --a handoff's request--> claimed --earlier answers written--> deciding --accept--> switching --HTTP's handlers gone--> handedOff
 ///                                                                     deciding --refuse--> closing
 /// ```
@@ -19,8 +20,12 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    private enum Mode {
+    enum Mode {
         case http
+        /// Waits for the end of a request that may be answered on the loop.
+        case asked(HTTPRequestHead)
+        /// The loop's answer is due, or on its way. What the client has sent meanwhile comes after it.
+        case onLoop
         /// Waits for the request's end, and for the answers to earlier requests.
         case claimed(any HTTPHandoff, HTTPRequestHead, isComplete: Bool)
         case deciding
@@ -32,17 +37,18 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     }
 
     private let sweeper: LoopSweeper
-    private let handoffs: [any HTTPHandoff]
-    private let place: HTTPPlace
+    let handoffs: [any HTTPHandoff]
+    let place: HTTPPlace
+    let loopPart: (any HTTPLoopPart)?
     private let isSecure: Bool
     /// NIO's codec, which leaves the pipeline when the connection is taken.
-    private let codec: [any RemovableChannelHandler]
-    private var state: HTTPConnectionState
-    private var mode = Mode.http
-    private var context: ChannelHandlerContext?
+    let codec: [any RemovableChannelHandler]
+    var state: HTTPConnectionState
+    var mode = Mode.http
+    var context: ChannelHandlerContext?
     /// The newest request is the connection's last, whose answer says so; later ones are ignored (RFC 9112 §9.6). NIO's decoder stops for
     /// good at a request for an upgrade, granted or not.
-    private var closesAfterAnswer = false
+    var closesAfterAnswer = false
     /// Ignores all further input.
     private var dropsInput = false
     /// The head of the answer to the oldest request is written.
@@ -55,8 +61,15 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     private var refusal: APIError?
     private var forwarded: HTTPForwarded?
     /// What the requests in progress make the server hold. Nil between requests, and once a handoff has the connection.
-    private var holding: HTTPHolding?
+    var holding: HTTPHolding?
     private var isOverdue = false
+    /// What the client sent while the loop's answer was due, and whether more is asked for.
+    var early: [HTTPServerRequestPart] = []
+    var wantsRead = false
+    /// Bytes of the answer not yet taken by the socket, when last looked at.
+    var unsentBytes = Int.max
+    /// NIO's encoder: what is written from its place goes out as it is.
+    var encoder: ChannelHandlerContext?
     /// Tells the newest request, if that waits for something, that the peer has gone.
     var watch = InputWatch()
 
@@ -68,10 +81,12 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     /// `openedMs`: when the connection began. A connection without a place gets the refusal as its answer, except for a health check.
     init(
-        sweeper: LoopSweeper, limits: HTTPLimits, handoffs: [any HTTPHandoff], codec: [any RemovableChannelHandler],
+        sweeper: LoopSweeper, limits: HTTPLimits, loopPart: (any HTTPLoopPart)?, handoffs: [any HTTPHandoff],
+        codec: [any RemovableChannelHandler],
         openedMs: Int64, place: HTTPPlace, isSecure: Bool
     ) {
         self.sweeper = sweeper
+        self.loopPart = loopPart
         self.handoffs = handoffs
         self.codec = codec
         self.place = place
@@ -89,13 +104,16 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     func handlerRemoved(context: ChannelHandlerContext) {
         self.sweeper.remove(self)
         self.context = nil
+        self.encoder = nil
         self.forwarded = nil
         self.holding = nil
+        self.early = []
     }
 
     func sweep(nowMs: Int64) {
+        if case .onLoop = self.mode { self.noteProgress(nowMs: nowMs) }
         switch self.mode {
-        case .http, .claimed, .deciding, .switching:
+        case .http, .asked, .onLoop, .claimed, .deciding, .switching:
             if self.state.isBodyOverdue(nowMs: nowMs) {
                 self.hit(.httpBody)
                 guard self.state.inProgress == 1, !self.hasBegunAnswer, let context = self.context else { break }
@@ -114,7 +132,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     }
 
     /// Counts a time limit, once: a connection over TLS takes seconds to close.
-    private func hit(_ limit: CountedLimit) {
+    func hit(_ limit: CountedLimit) {
         if !self.isOverdue { self.place.hit(limit) }
         self.isOverdue = true
     }
@@ -137,6 +155,12 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
                 self.state.requestEnded()
                 context.fireChannelRead(data)
             }
+        case .asked(let head):
+            guard case .end = self.unwrapInboundIn(data) else { return }
+            self.state.requestEnded()
+            self.answerOnLoop(head, context)
+        case .onLoop:
+            self.early.append(self.unwrapInboundIn(data))
         case .claimed(let handoff, let head, isComplete: false):
             // Handoffs ignore the body.
             guard case .end = self.unwrapInboundIn(data) else { return }
@@ -168,6 +192,18 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         }
         self.closesAfterAnswer = self.place.refusal != nil
         self.state.headArrived(nowMs: LoopSweeper.nowMs)
+        // A client that asks on without reading waits behind the router's back-pressure.
+        if let part = self.loopPart, part.mayAnswer(head.uri), self.state.inProgress == 1, !self.closesAfterAnswer, head.isPlainGet,
+            context.channel.isWritable
+        {
+            self.mode = .asked(head)
+            return
+        }
+        self.pass(head, context)
+    }
+
+    /// Gives the request to a handoff, or else to the router.
+    func pass(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         if let handoff = self.handoffs.first(where: { $0.door(head) != nil }) {
             self.mode = .claimed(handoff, head, isComplete: false)
             return
@@ -216,6 +252,9 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
             context.fireUserInboundEventTriggered(event)
         case (ChannelEvent.inputClosed as ChannelEvent, .handedOff):
             break
+        case (ChannelEvent.inputClosed as ChannelEvent, .onLoop):
+            // It may still read the answer, its last.
+            self.closesAfterAnswer = true
         case (ChannelEvent.inputClosed as ChannelEvent, _):
             context.close(promise: nil)
         default:
@@ -236,7 +275,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
                 isTooLarge
                     ? APIError(.requestHeaderFieldsTooLarge, .tooLarge, "The request's head is too large.")
                     : APIError(.badRequest, .invalid, "This is not an HTTP/1.1 request."), context)
-        case .claimed, .deciding, .switching, .handedOff, .closing:
+        case .asked, .onLoop, .claimed, .deciding, .switching, .handedOff, .closing:
             context.close(promise: nil)
         }
     }
@@ -267,7 +306,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
                 context.write(data, promise: promise)
                 self.answerEnded(context)
             }
-        case .deciding, .switching, .handedOff, .closing:
+        case .asked, .onLoop, .deciding, .switching, .handedOff, .closing:
             promise?.fail(ChannelError.ioOnClosedChannel)
         }
     }
@@ -297,7 +336,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         }
     }
 
-    private func answerEnded(_ context: ChannelHandlerContext) {
+    func answerEnded(_ context: ChannelHandlerContext) {
         let quiesced = self.state.answerEnded(nowMs: LoopSweeper.nowMs)
         self.hasBegunAnswer = false
         if self.state.inProgress == 0 {
@@ -333,7 +372,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     func read(context: ChannelHandlerContext) {
         switch self.mode {
         case .claimed(_, _, isComplete: true), .deciding, .switching, .handedOff, .closing: break
-        case .http, .claimed: context.read()
+        case .onLoop: self.wantsRead = true
+        case .http, .asked, .claimed: context.read()
         }
     }
 

@@ -84,7 +84,8 @@ struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
         ) { stream in
             stream.eventLoop.makeCompletedFuture {
                 let (connection, sweeper, place, opened) = bound.value
-                let handler = HTTP2StreamHandler(sweeper: sweeper, limits: shared.limits, handoffs: shared.handoffs, place: place)
+                let handler = HTTP2StreamHandler(
+                    sweeper: sweeper, limits: shared.limits, loopPart: shared.loopPart, handoffs: shared.handoffs, place: place)
                 try stream.pipeline.syncOperations.addHandlers([HTTP2FramePayloadToHTTPServerCodec(), handler])
                 try connection.opened(stream)
                 try opened(stream)

@@ -20,17 +20,20 @@ package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
     package final class Shared: Sendable {
         private let bounds: Live<HTTPLimits>
         package let handoffs: [any HTTPHandoff]
+        let loopPart: (any HTTPLoopPart)?
         package let sweepers: LoopSweepers
         private let places: HTTPPlaces
         /// What all clients make the server hold.
         package let holdings: HTTPHoldings
 
         package init(
-            limits: HTTPLimits, handoffs: [any HTTPHandoff], sweepers: LoopSweepers, access: ServerConfig.Access,
+            limits: HTTPLimits, loopPart: (any HTTPLoopPart)? = nil, handoffs: [any HTTPHandoff], sweepers: LoopSweepers,
+            access: ServerConfig.Access,
             clients: ClientAddresses, proxies: ProxyEntrance, counters: ServerCounters, ledger: MemoryLedger
         ) {
             self.bounds = Live(limits)
             self.handoffs = handoffs
+            self.loopPart = loopPart
             self.sweepers = sweepers
             self.holdings = HTTPHoldings(ledger)
             self.places = HTTPPlaces(
@@ -76,7 +79,7 @@ package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
                 maximumBufferSize: limits.headBytes + (64 << 10))
             let types = HTTP1ToHTTPServerCodec(secure: isSecure)
             let connection = HTTPConnectionHandler(
-                sweeper: self.sweepers.of(channel.eventLoop), limits: limits, handoffs: self.handoffs,
+                sweeper: self.sweepers.of(channel.eventLoop), limits: limits, loopPart: self.loopPart, handoffs: self.handoffs,
                 codec: [types, encoder, decoder], openedMs: openedMs, place: place, isSecure: isSecure)
             try channel.pipeline.syncOperations.addHandlers([encoder, decoder, connection, types])
         }

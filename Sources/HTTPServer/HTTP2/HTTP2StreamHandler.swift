@@ -10,6 +10,7 @@ import Support
 /// Handles one request on its HTTP/2 stream, below the router. The counterpart of ``HTTPConnectionHandler`` for HTTP/1.1.
 ///
 /// ```
+/// http --a loop part's request--> asked --its end--> onLoop --> answered
 /// http --a handoff's request--> claimed --its end--> deciding --accept--> handedOff
 ///                                                     deciding --refuse--> answered
 /// ```
@@ -22,6 +23,10 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
 
     private enum Mode {
         case http
+        /// Waits for the end of a request that may be answered on the loop.
+        case asked(HTTPRequest, HTTPRequestHead)
+        /// The loop's answer is due.
+        case onLoop
         /// Waits for the request's end.
         case claimed(any HTTPHandoff, HTTPRequestHead)
         case deciding
@@ -33,6 +38,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
 
     private let sweeper: LoopSweeper
     private let limits: HTTPLimits
+    private let loopPart: (any HTTPLoopPart)?
     private let handoffs: [any HTTPHandoff]
     private let place: HTTPPlace
     private var mode = Mode.http
@@ -51,8 +57,11 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
     private var holding: HTTPHolding
 
     /// `place`: the connection's place.
-    init(sweeper: LoopSweeper, limits: HTTPLimits, handoffs: [any HTTPHandoff], place: HTTPPlace) {
+    init(
+        sweeper: LoopSweeper, limits: HTTPLimits, loopPart: (any HTTPLoopPart)?, handoffs: [any HTTPHandoff], place: HTTPPlace
+    ) {
         self.sweeper = sweeper
+        self.loopPart = loopPart
         self.place = place
         self.limits = limits
         self.handoffs = handoffs
@@ -109,10 +118,12 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
             }
             self.hasHead = true
             self.headArrived(head, context)
+        case .asked(let head, let old):
+            if self.hasEnd { self.answerOnLoop(head, old, context) }
         case .claimed(let handoff, let head):
             // Handoffs ignore the body.
             if self.hasEnd { self.decide(handoff, head, context) }
-        case .deciding, .handedOff, .answered:
+        case .onLoop, .deciding, .handedOff, .answered:
             break
         }
     }
@@ -157,6 +168,15 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         } catch {
             return self.answer(Self.noRequest, context)
         }
+        if let part = self.loopPart, part.mayAnswer(old.uri), old.isPlainGet {
+            self.mode = .asked(head, old)
+            return
+        }
+        self.pass(head, old, context)
+    }
+
+    /// Gives the request to a handoff, or else to the router.
+    private func pass(_ head: HTTPRequest, _ old: HTTPRequestHead, _ context: ChannelHandlerContext) {
         if let handoff = self.handoffs.first(where: { $0.door(old) != nil }) {
             self.mode = .claimed(handoff, old)
             return
@@ -217,7 +237,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         case (.http, _) where !self.hasAnswered:
             // The header fields are invalid.
             self.answer(Self.noRequest, context)
-        case (.http, _), (.claimed, _), (.deciding, _), (.answered, _):
+        case (.http, _), (.asked, _), (.onLoop, _), (.claimed, _), (.deciding, _), (.answered, _):
             context.close(promise: nil)
         }
     }
@@ -247,7 +267,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
                 context.write(data, promise: promise)
                 self.answerEnded()
             }
-        case .claimed, .deciding, .answered:
+        case .asked, .onLoop, .claimed, .deciding, .answered:
             promise?.fail(ChannelError.ioOnClosedChannel)
         }
     }
@@ -288,6 +308,46 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         guard let head = try? HTTPResponse(answer.head) else { return context.close(promise: nil) }
         context.write(self.wrapOutboundOut(.head(head.forHTTP2)), promise: nil)
         if let body = answer.body { context.write(self.wrapOutboundOut(.body(ByteBuffer(string: body))), promise: nil) }
+        context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
+        self.answerEnded()
+    }
+
+    // MARK: On the loop
+
+    private func answerOnLoop(_ head: HTTPRequest, _ old: HTTPRequestHead, _ context: ChannelHandlerContext) {
+        switch self.loopPart?.answer(HTTPLoopRequest(head: old, channel: context.channel)) {
+        case nil:
+            self.mode = .http
+            self.pass(head, old, context)
+            self.channelRead(context: context, data: self.wrapInboundOut(.end(nil)))
+        case .now(let answer): self.send(answer, context)
+        case .later(let answer):
+            self.mode = .onLoop
+            answer.assumeIsolated().whenSuccess { answer in
+                // The client or the deadline may have closed the stream meanwhile.
+                guard case .onLoop = self.mode, let context = self.context, context.channel.isActive else { return }
+                self.send(answer, context)
+            }
+        }
+    }
+
+    /// Writes the whole answer. Its pieces leave as the client's windows allow; it may last while they move.
+    private func send(_ answer: HTTPLoopAnswer, _ context: ChannelHandlerContext) {
+        guard self.holding.account.mayAnswer(answer.byteCount) else { return self.reset(.enhanceYourCalm, context) }
+        self.mode = .answered
+        self.hasBegunAnswer = true
+        context.write(self.wrapOutboundOut(.head(answer.response.forHTTP2)), promise: nil)
+        let holding = self.holding
+        for piece in answer.body {
+            let bytes = piece.readableBytes
+            holding.add(bytes)
+            let sent = context.eventLoop.makePromise(of: Void.self)
+            sent.futureResult.assumeIsolated().whenComplete { _ in
+                holding.add(-bytes)
+                self.deadlineMs = max(self.deadlineMs, LoopSweeper.nowMs + self.limits.requestMs)
+            }
+            context.write(self.wrapOutboundOut(.body(piece)), promise: sent)
+        }
         context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
         self.answerEnded()
     }

@@ -47,6 +47,13 @@ package final class RemuxTable: Sendable {
         return self.rows.withLock { $0[container]?[path] }
     }
 
+    /// The stream's remuxer of a form, if it runs; in use from now on.
+    package func running(_ path: String, as container: ServerConfig.HLS.Container) -> StreamRemuxer? {
+        guard let found = self.find(path, container), !found.isOver else { return nil }
+        found.touch()
+        return found
+    }
+
     /// Returns the live stream's remuxer of a form, started if needed; `nil`: the form of the settings. Each form has its own, which costs nothing
     /// until somebody asks. For a stream that just ended, returns the old one; nil: there is neither.
     package func use(_ path: String, as container: ServerConfig.HLS.Container? = nil) async throws(HLSError) -> StreamRemuxer? {

@@ -26,6 +26,7 @@ package actor StreamRemuxer {
     private let stream: Relay.Stream
     private let maker: FragmentPackager
     private let taker: WindowTaker
+    nonisolated let shared: SharedWindow
     /// The memory charged for the window's segments.
     private let charge: MemoryCharge
     private let windowCharge: MemoryCharge
@@ -49,6 +50,7 @@ package actor StreamRemuxer {
     /// The last use, in milliseconds of the steady clock.
     private let lastUse: Atomic<Int64>
     private let hasEnded = Atomic<Bool>(false)
+    private let hasStopped = Atomic<Bool>(false)
 
     private enum Phase: Equatable {
         case running
@@ -59,7 +61,7 @@ package actor StreamRemuxer {
 
     /// A request that waits until the window meets a condition.
     private struct Waiter {
-        let isDone: (MediaWindow) -> Bool
+        let isDone: (borrowing MediaWindow) -> Bool
         /// The request may wait for a part or less, rather than for a whole segment.
         let isUrgent: Bool
         let untilMs: Int64
@@ -79,7 +81,6 @@ package actor StreamRemuxer {
     /// The idle time while memory is short and no HLS viewer is known.
     private static let unwatchedMs: Int64 = 2_000
     private static let lingerMs: Int64 = 30_000
-    private static let waiterLimit = 20_000
 
     /// The first Media Sequence Number: three per second since 2020. Numbers at one URL must never go back, whatever an earlier window reached (RFC
     /// 8216bis §6.2.2); this start grows by three a second, segments by two at most. It fits 31 bits until 2042; some players read no more bits.
@@ -109,9 +110,11 @@ package actor StreamRemuxer {
         self.charge = MemoryCharge(table.ledger)
         self.windowCharge = MemoryCharge(table.windows)
         let cache = table.config.relay.gopCache
-        self.taker = WindowTaker(try makeWindow(), cacheLimit: (cache.maxBytes, cache.maxDurationMs))
-        self.taker.keyframeIntervalMs = keyframeIntervalMs
-        self.maker = FragmentPackager(container == .ts ? .mpegTS : .fmp4, for: self.taker)
+        let taker = WindowTaker(try makeWindow(), cacheLimit: (cache.maxBytes, cache.maxDurationMs))
+        taker.keyframeIntervalMs = keyframeIntervalMs
+        self.taker = taker
+        self.shared = taker.shared
+        self.maker = FragmentPackager(container == .ts ? .mpegTS : .fmp4, for: taker)
         self.lastUse = Atomic(LoopSweeper.nowMs)
     }
 
@@ -143,6 +146,9 @@ package actor StreamRemuxer {
     /// Whether its stream is over.
     package nonisolated var isOver: Bool { self.hasEnded.load(ordering: .relaxed) }
 
+    /// Whether its window is no longer filled nor served.
+    nonisolated var isStopped: Bool { self.hasStopped.load(ordering: .relaxed) }
+
     // MARK: Frames
 
     /// Processes frames until none is worth staying awake for.
@@ -171,8 +177,10 @@ package actor StreamRemuxer {
     /// Lets frames wait while no request needs the next part; a request first has the waiting frames made into parts. So a stream that only plain
     /// players watch, or nobody, wakes this thread twice a segment: at its end, and with the first part of the next.
     private var patience: FrameMailbox.Patience? {
-        guard var patience = self.maker.patience, self.taker.window.isReady else { return nil }
-        guard self.waiters.allSatisfy({ !$0.isUrgent }), !self.sendsPieces, !self.taker.window.needsNextPart else { return patience }
+        let (isReady, needsNextPart) = self.shared.read { ($0.isReady, $0.needsNextPart) }
+        guard var patience = self.maker.patience, isReady else { return nil }
+        let isUrgent = self.shared.waiting > 0 || self.waiters.contains { $0.isUrgent }
+        guard !isUrgent, !self.sendsPieces, !needsNextPart else { return patience }
         patience.dueMs = .max / 2
         patience.holdMs = Self.lazyMs
         return patience
@@ -230,6 +238,7 @@ package actor StreamRemuxer {
         self.chargeWindow()
         if (self.taker.pieces?.viewers ?? 0) > 0 { self.touch() }
         self.changed()
+        self.shared.expire(nowMs: nowMs)
         for index in self.waiters.indices.reversed() where nowMs >= self.waiters[index].untilMs {
             self.waiters.remove(at: index).answer.resume(returning: false)
         }
@@ -256,6 +265,8 @@ package actor StreamRemuxer {
     /// Stops because it is idle or the server shuts down.
     package func stop() {
         self.phase = .stopped
+        self.hasStopped.store(true, ordering: .relaxed)
+        self.shared.stop()
         self.letGo()
         self.timer?.cancel()
         self.timer = nil
@@ -300,38 +311,46 @@ package actor StreamRemuxer {
     // MARK: HLS
 
     private func chargeWindow() {
-        self.charge.set(self.taker.window.heldBytes)
-        self.windowCharge.set(self.taker.window.heldBytes)
+        let bytes = self.shared.read { $0.heldBytes }
+        self.charge.set(bytes)
+        self.windowCharge.set(bytes)
     }
 
     /// Bytes that the window holds, and bytes charged to the memory ledger.
-    package var memory: (held: Int, charged: Int) { (self.taker.window.heldBytes, self.charge.bytes) }
+    package var memory: (held: Int, charged: Int) { (self.shared.read { $0.heldBytes }, self.charge.bytes) }
 
     /// Whether it receives frames that are published from now on.
     var isFollowing: Bool { self.mailbox != nil }
 
     /// Number of playlists generated so far.
-    var playlistsWritten: Int { self.taker.window.playlistsWritten }
+    var playlistsWritten: Int { self.shared.read { $0.playlistsWritten } }
 
     /// Number of waiting requests.
-    package var waiting: Int { self.waiters.count }
+    package var waiting: Int { self.waiters.count + self.shared.waiting }
 
     private func changed() {
-        guard self.taker.window.version != self.seenVersion, !self.waiters.isEmpty else { return }
-        self.seenVersion = self.taker.window.version
-        let window = self.taker.window
+        let version = self.shared.read { $0.version }
+        guard version != self.seenVersion else { return }
+        self.seenVersion = version
+        self.shared.wake()
         var left: [Waiter] = []
         for waiter in self.waiters {
-            if waiter.isDone(window) { waiter.answer.resume(returning: true) } else { left.append(waiter) }
+            if self.shared.read(waiter.isDone) { waiter.answer.resume(returning: true) } else { left.append(waiter) }
         }
         self.waiters = left
     }
 
-    private func wait(ms: Int, isUrgent: Bool = true, until isDone: @escaping (MediaWindow) -> Bool) async -> Bool {
-        if isDone(self.taker.window) { return true }
+    /// A player waits on its loop for what the window lacks.
+    nonisolated func lookAgain() {
+        let me = Weak(remuxer: self)
+        self.executor.queue.async { me.remuxer?.assumeIsolated { $0.drain() } }
+    }
+
+    private func wait(ms: Int, isUrgent: Bool = true, until isDone: @escaping (borrowing MediaWindow) -> Bool) async -> Bool {
+        if self.shared.read(isDone) { return true }
         self.drain()
-        if isDone(self.taker.window) { return true }
-        guard self.phase != .stopped, self.waiters.count < Self.waiterLimit else { return false }
+        if self.shared.read(isDone) { return true }
+        guard self.phase != .stopped, self.waiters.count < SharedWindow.waiterLimit else { return false }
         let untilMs = LoopSweeper.nowMs + Int64(ms)
         return await withCheckedContinuation {
             let isFirst = isUrgent && self.waiters.allSatisfy { !$0.isUrgent }
@@ -354,22 +373,28 @@ package actor StreamRemuxer {
     /// - Parameter hasStart: as in the session's first playlist; nil: this is the first.
     package func mediaPlaylist(_ request: PlaylistRequest, after: Int? = nil, hasStart: Bool?) async -> PlaylistReply {
         self.touch()
-        let isLowLatency = self.settings.lowLatency
-        if self.taker.window.isReady { self.drain() } else { await self.waitUntilReady(ms: self.table.config.http.firstWaitMs) }
-        switch self.taker.window.answer(request) {
+        if self.shared.read({ $0.isReady }) { self.drain() } else { await self.waitUntilReady(ms: self.table.config.http.firstWaitMs) }
+        let (answer, lastEnded, targetMs, longestMs) = self.shared.read {
+            ($0.answer(request), $0.lastEnded, $0.targetDuration * 1_000, $0.longestWaitMs)
+        }
+        switch answer {
         case .now:
-            if let after, !request.isBlocking, after == self.taker.window.lastEnded {
-                _ = await self.wait(ms: self.taker.window.targetDuration * 1_000, isUrgent: false) { $0.lastEnded != after || $0.hasEnded }
+            if let after, !request.isBlocking, after == lastEnded {
+                _ = await self.wait(ms: targetMs, isUrgent: false) { $0.lastEnded != after || $0.hasEnded }
             }
         case .badRequest(let why): return .badRequest(why)
         case .unavailable: return .notYet
         case .wait(let point):
-            guard await self.wait(ms: self.taker.window.longestWaitMs, until: { $0.isSatisfied(point) }) else { return .notYet }
+            guard await self.wait(ms: longestMs, until: { $0.isSatisfied(point) }) else { return .notYet }
         }
-        let hasStart = hasStart ?? self.taker.window.needsStart
-        let kind = PlaylistKind(isLowLatency: isLowLatency, skips: request.skips, hasStart: hasStart)
-        guard let text = self.taker.mediaPlaylist(kind) else { return .notYet }
-        let window = self.taker.window
+        return self.shared.change { self.reply(to: request, hasStart: hasStart, &$0) } ?? .notYet
+    }
+
+    /// Nil: there is no playlist yet.
+    nonisolated func reply(to request: PlaylistRequest, hasStart: Bool?, _ window: inout MediaWindow) -> PlaylistReply? {
+        let hasStart = hasStart ?? window.needsStart
+        let kind = PlaylistKind(isLowLatency: self.settings.lowLatency, skips: request.skips, hasStart: hasStart)
+        guard let text = window.mediaPlaylist(kind) else { return nil }
         return .playlist(text, window.cacheAdvice(for: request), last: window.lastEnded, isFinal: window.hasEnded, hasStart: hasStart)
     }
 
@@ -382,7 +407,7 @@ package actor StreamRemuxer {
         // With keyframes so rare that it would take longer, stuttering pictures are better than none.
         if isVLC { _ = await self.wait(ms: waitMs) { $0.suitsVLC || $0.hasEnded } }
         await self.waitUntilReady(ms: max(Self.earlyStartMs, untilMs - LoopSweeper.nowMs))
-        return self.taker.window.multivariantPlaylist(mediaURI: mediaURI)
+        return self.shared.read { $0.multivariantPlaylist(mediaURI: mediaURI) }
     }
 
     /// Waits for the first playlist. Meanwhile segments are listed as soon as a player can start with them.
@@ -394,11 +419,11 @@ package actor StreamRemuxer {
 
     package func resource(_ name: String) async -> ResourceLookup {
         self.touch()
-        let found = self.taker.window.resource(named: name)
+        let (found, longestMs) = self.shared.read { ($0.resource(named: name), $0.longestWaitMs) }
         guard case .pending = found else { return found }
-        _ = await self.wait(ms: self.taker.window.longestWaitMs) {
+        _ = await self.wait(ms: longestMs) {
             if case .pending = $0.resource(named: name) { false } else { true }
         }
-        return self.taker.window.resource(named: name)
+        return self.shared.read { $0.resource(named: name) }
     }
 }

@@ -6,7 +6,7 @@ import ServerConfiguration
 
 /// Adds a stream's pieces to the HLS window, which also decides where they end. Owned by one ``StreamRemuxer``.
 final class WindowTaker: FragmentSink {
-    private(set) var window: MediaWindow
+    let shared: SharedWindow
     /// The start for new viewers of pieces: the newest beginning, and everything since the last keyframe.
     private(set) var beginning: FragmentPackager.Beginning?
     private(set) var sinceKeyframe: [Fragment] = []
@@ -25,20 +25,26 @@ final class WindowTaker: FragmentSink {
     var keyframeIntervalMs: Int64?
 
     init(_ window: MediaWindow, cacheLimit: (bytes: Int, ms: Int64)) {
-        self.window = window
+        self.shared = SharedWindow(window)
         self.cacheLimit = cacheLimit
     }
 
     func isDue(pendingMs: Int64, frameMs: Int64, isKeyframe: Bool) -> Bool {
-        self.endsSegment = isKeyframe && self.window.startsSegment(pendingMicros: pendingMs * 1_000)
-        return self.endsSegment || self.window.closesPart(pendingMicros: pendingMs * 1_000, frameMicros: frameMs * 1_000)
+        let (endsSegment, closesPart) = self.shared.read { window in
+            (
+                isKeyframe && window.startsSegment(pendingMicros: pendingMs * 1_000),
+                window.closesPart(pendingMicros: pendingMs * 1_000, frameMicros: frameMs * 1_000)
+            )
+        }
+        self.endsSegment = endsSegment
+        return endsSegment || closesPart
     }
 
     func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64) {
-        (self.window.partDueMicros(frameMicros: frameMs * 1_000) / 1_000, self.window.segmentDueMicros / 1_000)
+        self.shared.read { ($0.partDueMicros(frameMicros: frameMs * 1_000) / 1_000, $0.segmentDueMicros / 1_000) }
     }
 
-    var longestMs: Int64? { self.window.longestPartMicros.map { $0 / 1_000 } }
+    var longestMs: Int64? { self.shared.read { $0.longestPartMicros.map { $0 / 1_000 } } }
 
     func began(_ beginning: FragmentPackager.Beginning, nowMs: Int64) {
         self.beginning = beginning
@@ -71,9 +77,9 @@ final class WindowTaker: FragmentSink {
         }
         if !self.change({ (window: inout MediaWindow) throws(HLSError) in try window.append(part, nowMs: nowMs) }) {
             self.lacksPart = true
-            self.window.interrupt(nowMs: nowMs)
+            self.interrupted(nowMs: nowMs)
         } else if self.endsSegment {
-            self.window.completeSegment(nowMs: nowMs)
+            self.shared.change { $0.completeSegment(nowMs: nowMs) }
         }
         self.endsSegment = false
     }
@@ -101,23 +107,22 @@ final class WindowTaker: FragmentSink {
     }
 
     /// Lists the media so far, for a player that waits for the first playlist.
-    func startEarly(nowMs: Int64) { self.window.startEarly(nowMs: nowMs) }
+    func startEarly(nowMs: Int64) { self.shared.change { _ = $0.startEarly(nowMs: nowMs) } }
 
-    func interrupted(nowMs: Int64) { self.window.interrupt(nowMs: nowMs) }
-    func end(nowMs: Int64) { self.window.end(nowMs: nowMs) }
-    func expire(nowMs: Int64) { self.window.expire(nowMs: nowMs) }
-    func mediaPlaylist(_ kind: PlaylistKind) -> PlaylistText? { self.window.mediaPlaylist(kind) }
+    func interrupted(nowMs: Int64) { self.shared.change { $0.interrupt(nowMs: nowMs) } }
+    func end(nowMs: Int64) { self.shared.change { $0.end(nowMs: nowMs) } }
+    func expire(nowMs: Int64) { self.shared.change { $0.expire(nowMs: nowMs) } }
 
     /// Drops the whole window at once.
     func purge(_ empty: MediaWindow) {
-        self.window = empty
+        self.shared.change { $0 = empty }
         self.forgetPieces()
     }
 
     /// Applies a change; returns false if the window rejects it.
     private func change(_ body: (inout MediaWindow) throws(HLSError) -> Void) -> Bool {
         do throws(HLSError) {
-            try body(&self.window)
+            try self.shared.change(body)
             return true
         } catch {
             self.problem = "\(error)"
