@@ -60,7 +60,7 @@ def worstFirst(server, browser, keep):
         names = [slot["name"] for slot in server.api("rooms/pair")["streams"]]
         with Device(server, f"live/{names[0]}"), Device(server, f"live/{names[1]}"):
             page = opened(server, browser)
-            page.wait("document.querySelector('.wall a')?.hash === '#/rooms/rare' && document.querySelector('.wall a.degraded')", "the worst as the first")
+            page.wait("document.querySelector('.wall a')?.hash === '#/rooms/rare' && document.querySelector('.wall a').matches('.degraded')", "the worst as the first")
             assert page.run("document.querySelector('select[name=sort]').value") == "verdict"
             page.wait("document.querySelectorAll('.wall a').length === 4 && document.querySelector('[role=status]').textContent === '4 live'", "a room of two streams counted once")
             why = "document.querySelector('.wall a .why')"

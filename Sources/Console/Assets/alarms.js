@@ -58,7 +58,7 @@ export function alarmsOf({ problem, drain, reloadProblem }, metrics) {
 
 /** The banner. It asks while it is shown; `stop` ends that. */
 export function alarmBanner() {
-  const element = h('ul', { class: 'alarms', role: 'status', 'aria-label': t('Alarms of the server'), hidden: true });
+  const element = h('ul', { class: 'alarms', 'aria-live': 'polite', 'aria-label': t('Alarms of the server'), hidden: true });
   if (!may(rights.getServer) || !may(rights.getMetrics)) return { element, stop() {} };
   let drawn = '';
   const stop = every(10000, async () => {

@@ -72,8 +72,6 @@ export function serverPage() {
   async function nodes() {
     const { isShared, list: all } = await get('/nodes');
     places.nodes.hidden = !isShared;
-    // Those that need a look first.
-    all.sort((one, other) => (one.state === 'running') - (other.state === 'running'));
     show(places.nodes, h('h2', null, t('Nodes')), table('', [t('Name'), t('State'), number(t('Pushes')), number(t('Lease')), t('Version'), ''], all.map(({ name, state, isSelf, isKeeper, pushes, leaseSeconds, version }) => [
       [name, isSelf && ` (${t('this one')})`], [t(state), isKeeper && ` (${t('keeper')})`], count(pushes), duration(leaseSeconds), version,
       may(rights.drainNode) && state === 'running' && dangerous(t('Drain'), `${t('Drain')}: ${name}`, t('Nobody new is let in; it ends with its last push, after drain.timeout at most.'),
