@@ -14,7 +14,7 @@ package struct SettingInForce: Sendable {
 }
 
 extension ServerConfig {
-    /// Every setting, in the order of the reference. `origins`: the sources by path; a default has none.
+    /// Every setting, in the order of the reference. `origins`: the sources by setting; a default has none.
     package func settings(from origins: [String: ConfigOrigin]) -> [SettingInForce] {
         ConfigSetting.all.map { setting in
             SettingInForce(

@@ -239,7 +239,7 @@ def phoneBar(server, browser, keep):
             keep(page, f"phoneBar-{address.strip('#/').replace('/', '-')}")
 
 
-@case(settings={"EARSHOT_LIMITS_CONNECTIONS": "1234", "EARSHOT_CREDENTIALS_JWT_KEY": "a-secret-of-the-tests-that-nobody-may-see"})
+@case(expected=("401",), settings={"EARSHOT_LIMITS_CONNECTIONS": "1234", "EARSHOT_CREDENTIALS_JWT_KEY": "a-secret-of-the-tests-that-nobody-may-see"})
 def settings(server, browser, keep):
     """Every setting with its value and source, for administrators; secrets are never shown."""
     page = opened(server, browser)

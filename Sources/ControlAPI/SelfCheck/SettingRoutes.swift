@@ -61,6 +61,8 @@ extension SettingInForce {
             .field("source", .choice(), "Where the value comes from.", \.source),
             .field(
                 "place", .nullable(.text), "The file and the line, the environment variable, or the flag; null for a default.", \.place),
-            .field("needsRestart", .flag, "Whether a change of it waits for a restart; others apply at a reload.") { $0.applies == .restart },
+            .field("needsRestart", .flag, "Whether a change of it waits for a restart; others apply at a reload.") {
+                $0.applies == .restart
+            },
         ])
 }

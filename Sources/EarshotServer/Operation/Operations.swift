@@ -41,7 +41,7 @@ package final class Operations: ServerOperations {
         var waiting: [ConfigChange.Setting] = []
         var reloadedAtMs: Int64?
         var reloadProblem: String?
-        /// The sources of the settings in force, by path.
+        /// The sources of the settings in force, by setting.
         var origins: [String: ConfigOrigin]
     }
 
