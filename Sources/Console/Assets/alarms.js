@@ -3,7 +3,7 @@ import { get, may } from './api.js';
 import { h, show } from './dom.js';
 import { bytes, count, duration, ms } from './format.js';
 import { t } from './i18n.js';
-import { readMetrics } from './metrics.js';
+import { readings, readMetrics } from './metrics.js';
 import { rights } from './rights.js';
 import { every } from './ui.js';
 
@@ -35,6 +35,8 @@ export function alarmsOf({ problem, drain, reloadProblem }, metrics) {
   const isFailing = metrics.earshot_store_failing === 1;
   const [used, limit] = [metrics.earshot_memory_used_bytes, metrics.earshot_memory_limit_bytes];
   const [open, most] = [metrics.process_open_fds, metrics.process_max_fds];
+  // A core that is late once is none that stays late.
+  const late = Math.min(...readings.slice(-2).map(({ lag }) => lag));
   const recordings = metrics.disks.get('recordings');
   const bad = [
     drain && t('The server ends in {time} at most.', { time: duration(drain.secondsLeft) }),
@@ -43,7 +45,7 @@ export function alarmsOf({ problem, drain, reloadProblem }, metrics) {
     // Told above in words.
     problem && !drain && !isFailing && !isShort && t('No new pushes and plays: {problem}', { problem }),
     metrics.earshot_certificate_expires_in_seconds < day && ofCertificate(metrics.earshot_certificate_expires_in_seconds),
-    metrics.earshot_loop_lag_seconds * 1000 > lateMs && t('The server is overloaded: its busiest core answers late by {time}.', { time: ms(metrics.earshot_loop_lag_seconds * 1000) }),
+    readings.length > 1 && late > lateMs && t('The server is overloaded: its busiest core answers late by {time}.', { time: ms(late) }),
   ];
   const soon = [
     !isShort && ofDisk(free, least),
