@@ -105,6 +105,7 @@ def soundOnly(server, browser, keep):
         page.wait("document.querySelector('#preview')?.currentTime > 1", "the preview")
         page.wait(f"{caption}.includes('Frames per second')", "the rate of pictures")
         viewers = "[...document.querySelectorAll('h2')].find((each) => each.textContent.startsWith('Viewers'))"
+        page.wait("document.querySelector('dl.facts').innerText.includes('0 · Peak 1')", "nobody online, though the server counts the preview")
         page.wait(f"{viewers}?.textContent === 'Viewers (0)' && {viewers}.parentElement.innerText.includes('The preview above is not counted.')", "no viewer")
         with SlowViewer(server.http, "/live/cam.flv", 10_000_000, agent="somebody"):
             page.wait(f"{viewers}?.textContent === 'Viewers (1)' && {viewers}.parentElement.innerText.includes('somebody')", "the one viewer")

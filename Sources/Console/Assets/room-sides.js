@@ -13,7 +13,8 @@ import { eventLine } from './words.js';
 
 // --- Facts
 
-export function about(roomNow, figures) {
+/** `watchedFor`: for how many seconds this page's preview has played; null when it does not. */
+export function about(roomNow, figures, watchedFor) {
   const element = panel();
   return {
     element,
@@ -24,9 +25,12 @@ export function about(roomNow, figures) {
         `${t('Keyframe interval')} ${ms(stream.video.keyframeIntervalMs)}`].filter(Boolean).join(' · ');
       const audio = stream?.audio && [stream.audio.codec, stream.audio.sampleRate && `${stream.audio.sampleRate / 1000} kHz`, bits(stream.audio.bitsPerSecond)].filter(Boolean).join(' · ');
       const publisher = stream?.publisher;
+      // The larger of viewers and members; of the viewers, one may be this page's preview.
+      const isLooking = watchedFor() > 3 && room.online === room.streams.reduce((sum, slot) => sum + slot.viewers, 0);
+      const online = Math.max(0, room.online - (isLooking ? 1 : 0));
       redraw(element, () => show(element, facts([
         [t('Since'), `${time(room.since)} (${since(room.since)})`], [room.state === 'forbidden' ? t('Forbidden until') : t('Expires'), room.expiresAt && `${time(room.expiresAt)}${room.state === 'forbidden' ? '' : ` · ${reasonWords(room.expiresReason)}`}`],
-        [t('Reason'), room.forbidReason || (room.state === 'live' ? null : reasonWords(room.stateReason))], [t('Owner'), room.owner], [t('Device'), room.deviceUid], [t('People online'), `${count(room.online)} · ${t('Peak')} ${count(room.peak)}`],
+        [t('Reason'), room.forbidReason || (room.state === 'live' ? null : reasonWords(room.stateReason))], [t('Owner'), room.owner], [t('Device'), room.deviceUid], [t('People online'), `${count(online)} · ${t('Peak')} ${count(room.peak)}`],
         [t('Video'), video], [t('Audio'), audio],
         [t('Publisher'), publisher && h('span', { class: 'row' }, `${publisher.address} ${publisher.client ?? ''}`, traceButton(publisher))],
         [t('Bit rate'), stream && bits(stream.bitsPerSecond)],

@@ -26,7 +26,7 @@ export function roomPage(id) {
   const figures = () => stream;
   const watchedFor = () => parts.preview.seconds;
   const parts = { preview: preview(() => room, slot, path, figures), health: health(figures, () => parts.viewers.showSlow()), refusals: refusals(slot), viewers: viewers(slot, figures, watchedFor), charts: charts(slot, figures, watchedFor), timeline: timeline(path),
-    talk: talk(path, () => room), recordings: recordings(id), push: pushAddress(path, () => room, slot), play: playAddresses(path, slot), links: links(slot), about: about(() => room, figures) };
+    talk: talk(path, () => room), recordings: recordings(id), push: pushAddress(path, () => room, slot), play: playAddresses(path, slot), links: links(slot), about: about(() => room, figures, watchedFor) };
 
   function build() {
     show(body, h('div', { class: 'columns' },
