@@ -25,9 +25,8 @@ export function about(roomNow, figures, watchedFor) {
         `${t('Keyframe interval')} ${ms(stream.video.keyframeIntervalMs)}`].filter(Boolean).join(' · ');
       const audio = stream?.audio && [stream.audio.codec, stream.audio.sampleRate && `${stream.audio.sampleRate / 1000} kHz`, bits(stream.audio.bitsPerSecond)].filter(Boolean).join(' · ');
       const publisher = stream?.publisher;
-      // The larger of viewers and members; of the viewers, one may be this page's preview.
-      const isLooking = watchedFor() > 3 && room.online === room.streams.reduce((sum, slot) => sum + slot.viewers, 0);
-      const online = Math.max(0, room.online - (isLooking ? 1 : 0));
+      // The larger of members and viewers, of which this page's preview is none.
+      const online = Math.max(room.members, room.streams.reduce((sum, slot) => sum + slot.viewers, 0) - (watchedFor() > 3 ? 1 : 0), 0);
       redraw(element, () => show(element, facts([
         [t('Since'), `${time(room.since)} (${since(room.since)})`], [room.state === 'forbidden' ? t('Forbidden until') : t('Expires'), room.expiresAt && `${time(room.expiresAt)}${room.state === 'forbidden' ? '' : ` · ${reasonWords(room.expiresReason)}`}`],
         [t('Reason'), room.forbidReason || (room.state === 'live' ? null : reasonWords(room.stateReason))], [t('Owner'), room.owner], [t('Device'), room.deviceUid], [t('People online'), `${count(online)} · ${t('Peak')} ${count(room.peak)}`],
