@@ -17,6 +17,9 @@ static const unsigned char main_js[] = {
 static const unsigned char access_js[] = {
 #embed "../Console/Assets/access.js"
 };
+static const unsigned char alarms_js[] = {
+#embed "../Console/Assets/alarms.js"
+};
 static const unsigned char api_js[] = {
 #embed "../Console/Assets/api.js"
 };
@@ -56,6 +59,9 @@ static const unsigned char live_player_js[] = {
 static const unsigned char login_js[] = {
 #embed "../Console/Assets/login.js"
 };
+static const unsigned char metrics_js[] = {
+#embed "../Console/Assets/metrics.js"
+};
 static const unsigned char reasons_js[] = {
 #embed "../Console/Assets/reasons.js"
 };
@@ -76,6 +82,9 @@ static const unsigned char room_stream_js[] = {
 };
 static const unsigned char server_js[] = {
 #embed "../Console/Assets/server.js"
+};
+static const unsigned char settings_js[] = {
+#embed "../Console/Assets/settings.js"
 };
 static const unsigned char signed_player_js[] = {
 #embed "../Console/Assets/signed-player.js"
@@ -103,6 +112,7 @@ static const struct console_asset assets[] = {
     ASSET(icon_svg, "icon.svg"),
     ASSET(main_js, "main.js"),
     ASSET(access_js, "access.js"),
+    ASSET(alarms_js, "alarms.js"),
     ASSET(api_js, "api.js"),
     ASSET(chart_js, "chart.js"),
     ASSET(chinese_js, "chinese.js"),
@@ -116,6 +126,7 @@ static const struct console_asset assets[] = {
     ASSET(listen_js, "listen.js"),
     ASSET(live_player_js, "live-player.js"),
     ASSET(login_js, "login.js"),
+    ASSET(metrics_js, "metrics.js"),
     ASSET(reasons_js, "reasons.js"),
     ASSET(refusals_js, "refusals.js"),
     ASSET(rights_js, "rights.js"),
@@ -123,6 +134,7 @@ static const struct console_asset assets[] = {
     ASSET(room_sides_js, "room-sides.js"),
     ASSET(room_stream_js, "room-stream.js"),
     ASSET(server_js, "server.js"),
+    ASSET(settings_js, "settings.js"),
     ASSET(signed_player_js, "signed-player.js"),
     ASSET(ui_js, "ui.js"),
     ASSET(viewers_js, "viewers.js"),

@@ -62,9 +62,11 @@ package final class Server: Sendable {
 
     /// Throws when a certificate, the store or the keys cannot be read. Blocks. `clock`: room time, if it is not this machine's.
     ///
-    /// `reloading`: how to reload the settings of a process that is the server's own, which then listens with the sockets that it was given; without
-    /// it a reload reads only the certificate.
-    package init(config: ServerConfig, log: Logger, clock: RoomClock? = nil, reloading: Reloading? = nil) throws {
+    /// `origins`: the sources of the settings, by path. `reloading`: how to reload the settings of a process that is the server's own, which then
+    /// listens with the sockets that it was given; without it a reload reads only the certificate.
+    package init(
+        config: ServerConfig, origins: [String: ConfigOrigin] = [:], log: Logger, clock: RoomClock? = nil, reloading: Reloading? = nil
+    ) throws {
         let group = MultiThreadedEventLoopGroup.singleton
         self.config = config
         self.log = log
@@ -140,7 +142,8 @@ package final class Server: Sendable {
             },
             outbound: parts.outbound, counters: connections.counters, log: parts.webhookLog, eventLoop: group.any())
         self.operations = Operations(
-            parts, certificate: self.certificate, http: shared, sockets: sockets, manager: self.manager, reloading: reloading)
+            parts, origins: origins, certificate: self.certificate, http: shared, sockets: sockets, manager: self.manager,
+            reloading: reloading)
         parts.api.operate(self.operations)
         for warning in ConfigWarnings.of(config) { log.warning("Settings: \(warning)") }
     }

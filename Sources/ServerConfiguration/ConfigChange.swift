@@ -35,11 +35,8 @@ extension ServerConfig {
         for setting in ConfigSetting.all {
             let (old, wanted) = (setting.values(self), setting.values(new))
             guard old != wanted else { continue }
-            let isHidden = setting.isSecret || Self.hidden.contains { setting.path.hasPrefix($0) }
-            func shown(_ values: [String]?) -> String? {
-                isHidden ? nil : values.map { setting.isList ? "[\($0.joined(separator: ", "))]" : $0.joined() }
-            }
-            let change = ConfigChange.Setting(path: setting.path, from: shown(old), to: shown(wanted), isHidden: isHidden)
+            let change = ConfigChange.Setting(
+                path: setting.path, from: setting.shownValue(self), to: setting.shownValue(new), isHidden: setting.isHidden)
             if setting.applies == .reload, !self.turnsTLS(setting.path, new) {
                 setting.copy(new, &config)
                 applied.append(change)
@@ -49,9 +46,6 @@ extension ServerConfig {
         }
         return ConfigChange(config: config, applied: applied, waiting: waiting)
     }
-
-    /// Addresses whose path or query may hold a credential.
-    private static let hidden = ["hooks.on", "webhooks.urls", "webhooks.tencentUrls", "drain.reconnectTo", "apps.classroom."]
 
     /// Whether the change opens or closes the TLS ports, which needs a restart; another file for the same ports does not.
     private func turnsTLS(_ path: String, _ new: ServerConfig) -> Bool {

@@ -12,6 +12,11 @@ package struct LoadedConfig: Sendable {
     package var isFromFile: Bool { origins.values.contains { if case .file = $0 { true } else { false } } }
 
     package func origin(of path: String) -> ConfigOrigin { origins[path] ?? .defaults }
+
+    /// The same with values that were fitted to the machine.
+    package func replacing(_ config: ServerConfig) -> LoadedConfig {
+        LoadedConfig(config: config, origins: origins, warnings: warnings)
+    }
 }
 
 extension ServerConfig {

@@ -50,10 +50,10 @@ struct Serve: AsyncParsableCommand {
                 try OpenFiles.fit(&config.limits, log)
                 try AddressSpace.fit(&config.limits, log)
                 hadSettings.store(loaded.isFromFile, ordering: .relaxed)
-                return config
+                return loaded.replacing(config)
             },
             setLogLevel: { LogOutput.set($0) }, flushLog: { AtExit.flushAll() })
-        let server = try Server(config: config, log: log, reloading: reloading)
+        let server = try Server(config: config, origins: loaded.origins, log: log, reloading: reloading)
         await server.trapSignals()
         let addresses = try await server.bind()
         let code = await server.consoleCode()

@@ -12,6 +12,7 @@ import cases_actions  # noqa: E402, F401
 import cases_attacks  # noqa: E402, F401
 import cases_many  # noqa: E402, F401
 import cases_nodes  # noqa: E402, F401
+import cases_operator  # noqa: E402, F401
 import cases_room  # noqa: E402, F401
 import cases_streams  # noqa: E402, F401
 import cases_talk  # noqa: E402, F401

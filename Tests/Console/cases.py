@@ -60,7 +60,7 @@ def preview(server, browser, keep):
         page.wait(f"document.querySelector('#preview').currentTime > {first} + 2", "the preview to go on")
         page.wait("/Player buffer [0-9.]+ m?s/.test(document.querySelector('#delay').textContent)", "the delay")
         page.wait("document.querySelectorAll('.chart .line').length >= 3", "the charts")
-        page.wait("document.body.innerText.includes('ws-fmp4')", "the console itself among the viewers")
+        page.wait("document.body.innerText.includes('The preview above is not counted.')", "that the console itself is no viewer")
         page.run("document.querySelector('.chart').focus()")
         page.run("document.querySelector('.chart').dispatchEvent(new KeyboardEvent('keydown', {key: 'Home', bubbles: true}))")
         page.wait("document.querySelector('figcaption b').textContent.includes('·')", "a value of the chart by keyboard")

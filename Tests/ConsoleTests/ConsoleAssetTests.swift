@@ -35,7 +35,8 @@ import Testing
         }
         var packed = 0
         for asset in ConsoleAsset.all.values { packed += try #require(Gzip.pack(asset.bytes)).readableBytes }
-        #expect(packed < 90_000, "what a browser loads stays small")
+        // As the server sends them: comments and names cost little, so nothing needs to be minified.
+        #expect(packed < 130_000, "what a browser loads stays small")
     }
 
     /// Text from devices and apps becomes text nodes only; nothing comes from elsewhere.

@@ -70,7 +70,8 @@ import Testing
         let admin = Set(APIRoute.all.filter { $0.role == .admin }.map(\.name))
         #expect(
             admin == [
-                "deleteRoom", "reloadSettings", "drainServer", "drainNode", "listTokens", "createToken", "revokeToken", "createLink",
+                "deleteRoom", "listSettings", "reloadSettings", "drainServer", "drainNode", "listTokens", "createToken", "revokeToken",
+                "createLink",
                 "deleteLink", "listAudit", "listWebhooks",
                 "createWebhook",
                 "getWebhook", "updateWebhook", "deleteWebhook", "pauseWebhook", "resumeWebhook", "testWebhook",

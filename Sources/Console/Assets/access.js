@@ -1,5 +1,5 @@
 // API access: who may call the API, and what happened lately.
-import { get, may, post, remove, url, whyNot } from './api.js';
+import { get, may, post, remove, session, url, whyNot } from './api.js';
 import { coded, operations, results, tools } from './codes.js';
 import { dim, h, head, KeyedList, options, panel, show, stack } from './dom.js';
 import { Feed } from './feed.js';
@@ -21,7 +21,7 @@ export function tokensPage() {
     const reach = (token) => [token.apps.length > 0 && t('apps {names}', { names: token.apps.join(', ') }), token.rooms.length > 0 && t('rooms {names}', { names: token.rooms.map((each) => `${each}…`).join(', ') })].filter(Boolean).join(' · ');
     show(list, table('', [t('Name'), t('Role'), t('Limited to'), t('Created'), ''], tokens.map((token) => [token.name, token.role, reach(token) || none, time(token.createdAt), token.revokedAt
       ? `${t('revoked')} ${time(token.revokedAt)}`
-      : may(rights.revokeToken) && dangerous(t('Revoke'), token.name, t('Revoke this token? Whoever uses it is locked out at once.'), () => remove(`/tokens/${token.tokenId}`), t('Revoked.'), load)])));
+      : may(rights.revokeToken) && dangerous(t('Revoke'), token.name, whatIsLost(token, tokens), () => remove(`/tokens/${token.tokenId}`), t('Revoked.'), load)])));
   }
   async function create() {
     let made;
@@ -36,6 +36,17 @@ export function tokensPage() {
   }
   const stop = every(30000, load);
   return { element, title: t('Tokens'), stop };
+}
+
+/** What the revocation of a token means for whoever is asked. */
+function whatIsLost(token, tokens) {
+  const isChief = (each) => each.role === 'admin' && !each.revokedAt && !each.apps.length && !each.rooms.length;
+  const isLast = isChief(token) && tokens.filter(isChief).length === 1;
+  return [
+    t('Revoke this token? Whoever uses it is locked out at once.'),
+    token.tokenId === session.tokenId && t('You are logged in with this token: this page is logged out at once.'),
+    isLast && t('It is the last token for everything: without it nobody can make tokens, change webhooks or end the server by calls, and the console lets no administrator in. Make another one first, or one with the command earshot token create on the server.'),
+  ].filter(Boolean).join(' ');
 }
 
 // The most that one call answers.

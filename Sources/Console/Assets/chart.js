@@ -3,12 +3,14 @@ import { h, setText } from './dom.js';
 import { clock } from './format.js';
 import { t } from './i18n.js';
 
-const width = 600, height = 110, left = 58, right = 6, top = 8, bottom = 18;
+const height = 120, left = 68, right = 6, top = 8, bottom = 20;
 
 /** chart('Bit rate', bits) → {element, update(points), end()}; points: [{at: ISO text, value: number or null}]. After `end` the newest is no present value. */
 export function chart(name, format) {
   const shown = h('b', { 'aria-live': 'off' });
-  const picture = h('svg', { class: 'chart', viewBox: `0 0 ${width} ${height}`, role: 'img', tabindex: '0' });
+  const picture = h('svg', { class: 'chart', height, role: 'img', tabindex: '0' });
+  // As wide as it is shown: letters keep their size.
+  let width = 600;
   const element = h('figure', { class: 'chart-box' }, h('figcaption', null, h('span', null, name), shown), picture);
   let points = [];
   let at = null;
@@ -37,6 +39,8 @@ export function chart(name, format) {
   const y = (value) => height - bottom - value / scale * (height - top - bottom);
 
   function draw() {
+    width = Math.max(240, picture.clientWidth || 600);
+    picture.setAttribute('viewBox', `0 0 ${width} ${height}`);
     const known = points.filter((point) => point.value !== null && point.value !== undefined);
     const newest = known.at(-1);
     scale = nice(Math.max(1e-9, ...known.map((point) => point.value)));
@@ -59,7 +63,7 @@ export function chart(name, format) {
       h('line', { class: 'axis', x1: left, x2: width - right, y1: y(scale), y2: y(scale) }),
       h('text', { x: left - 6, y: y(scale) + 4, 'text-anchor': 'end' }, format(scale)),
       h('text', { x: left - 6, y: y(0) + 4, 'text-anchor': 'end' }, format(0)),
-      h('text', { x: left, y: height - 4 }, clock(points[0].at)),
+      h('text', { x: left, y: height - 4 }, points.length > 1 && clock(points[0].at)),
       h('text', { x: width - right, y: height - 4, 'text-anchor': 'end' }, clock(points.at(-1).at)),
       h('path', { class: 'line', d: lines.join('') }));
     if (known.length === 1) picture.append(h('circle', { class: 'dot', cx: x(points.indexOf(newest)), cy: y(newest.value), r: 3.5 }));
@@ -73,6 +77,7 @@ export function chart(name, format) {
     picture.setAttribute('aria-label', `${name}: ${format(newest.value)}`);
   }
 
+  new ResizeObserver(() => { if (picture.clientWidth && Math.abs(picture.clientWidth - width) > 1) draw(); }).observe(picture);
   picture.addEventListener('pointermove', (event) => {
     const box = picture.getBoundingClientRect();
     const share = ((event.clientX - box.left) / box.width * width - left) / (width - left - right);

@@ -46,3 +46,6 @@ export function figures(stream) {
     worstBehindMs: stream.worstBehindMs ?? null,
   };
 }
+
+/** Whether a stream has sound and no picture. */
+export const isSoundOnly = (stream) => Boolean(stream?.audio && !stream.video);

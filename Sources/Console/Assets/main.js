@@ -1,4 +1,5 @@
 // The console's frame: chooses the page, and shows what is around it.
+import { alarmBanner } from './alarms.js';
 import { logIn, logOut, may, onOutage, onSession, restore, session } from './api.js';
 import { h, options, show } from './dom.js';
 import { clock } from './format.js';
@@ -21,7 +22,7 @@ dark.addEventListener('change', applyTheme);
 
 const places = [
   ['#/rooms', 'Rooms'], ['#/server', 'Server', rights.getCounters], ['#/events', 'Events'], ['#/apps', 'Apps', rights.listGatherings], ['#/webhooks', 'Webhooks', rights.listWebhookTargets], ['#/tokens', 'Tokens', rights.listTokens],
-  ['#/audit', 'Audit', rights.listAudit],
+  ['#/audit', 'Audit', rights.listAudit], ['#/settings', 'Settings', rights.listSettings],
 ];
 
 /** Pages other than the wall are loaded when they are first opened. */
@@ -32,6 +33,7 @@ async function open(path, query) {
   if (parts[0] === 'apps') return (await import('./gatherings.js')).gatheringsPage(parts[1]);
   if (parts[0] === 'webhooks') return (await import('./webhooks.js')).webhooksPage();
   if (parts[0] === 'tokens') return (await import('./access.js')).tokensPage();
+  if (parts[0] === 'settings') return (await import('./settings.js')).settingsPage();
   if (parts[0] === 'audit') return (await import('./access.js')).auditPage();
   if (parts[0] === 'events') return (await import('./access.js')).eventsPage();
   return wallPage(query);
@@ -53,7 +55,10 @@ function drawOutage() {
 }
 onOutage((since) => { awaySince = since; drawOutage(); });
 
+let alarms = null;
 function frame() {
+  alarms?.stop();
+  alarms = alarmBanner();
   const links = places.filter(([, , right]) => !right || may(right)).map(([address, name]) => h('a', { href: address }, t(name)));
   const theme = h('select', { 'aria-label': t('Theme'), onchange: (event) => { localStorage.setItem('theme', event.target.value); applyTheme(); } },
     options([['system', t('As the system')], ['light', t('Light')], ['dark', t('Dark')]], localStorage.getItem('theme') ?? 'system'));
@@ -63,7 +68,7 @@ function frame() {
     h('header', { class: 'bar' }, h('a', { class: 'brand', href: '#/rooms' }, h('img', { src: '/console/icon.svg', alt: '', width: 24, height: 24 }), 'Earshot'),
       h('nav', { 'aria-label': t('Main menu') }, links),
       h('div', { class: 'tools' }, theme, language, h('button', { type: 'button', title: t('Logged in as {name} ({role})', session), onclick: () => logOut().catch(fail) }, t('Log out')))),
-    outage, main);
+    outage, alarms.element, main);
   frame.links = links;
 }
 
@@ -80,8 +85,11 @@ async function route() {
   drawOutage();
   document.title = `${page.title} · Earshot`;
   for (const link of frame.links) {
-    if (`${path || '/rooms'}/`.startsWith(`${link.getAttribute('href').slice(1)}/`)) link.setAttribute('aria-current', 'page');
-    else link.removeAttribute('aria-current');
+    if (`${path || '/rooms'}/`.startsWith(`${link.getAttribute('href').slice(1)}/`)) {
+      link.setAttribute('aria-current', 'page');
+      // On a phone the navigation scrolls sideways.
+      link.parentElement.scrollLeft = link.offsetLeft - (link.parentElement.clientWidth - link.offsetWidth) / 2;
+    } else link.removeAttribute('aria-current');
   }
   scrollTo(0, 0);
 }
@@ -90,6 +98,8 @@ function sessionChanged(next) {
   page?.stop?.();
   page = null;
   if (!next) {
+    alarms?.stop();
+    alarms = null;
     show(app, loginPage().element);
     document.title = 'Earshot';
     return;
@@ -97,6 +107,15 @@ function sessionChanged(next) {
   frame();
   route().catch(fail);
 }
+
+// Escape closes an open menu as it closes a dialog.
+addEventListener('keydown', (event) => {
+  if (event.key !== 'Escape' || document.querySelector('dialog[open]')) return;
+  for (const menu of document.querySelectorAll('details.more[open]')) {
+    menu.open = false;
+    menu.querySelector('summary').focus();
+  }
+});
 
 addEventListener('hashchange', () => route().catch(fail));
 

@@ -5,7 +5,7 @@ export const rights = {
   makePushUrl: 'backend', makePlayUrls: 'backend', listStreams: 'ops', listRefusals: 'ops', getStream: 'ops', getStreamStats: 'ops', dropStream: 'ops', forbidStream: 'ops', resumeStream: 'ops',
   listSessions: 'ops', endSession: 'ops', recordRoom: 'ops', listRecordings: 'ops', deleteRecording: 'ops', downloadRecording: 'ops',
   muteTalker: 'backend', kickTalker: 'backend', changeFloor: 'backend', changeTalk: 'backend', listLinks: 'ops',
-  getServer: 'ops*', listNodes: 'ops*', drainNode: 'admin*', getCounters: 'ops*', getMetrics: 'ops*', checkSelf: 'ops*', listDeliveries: 'ops', listWebhookTargets: 'ops*', redeliverDelivery: 'ops',
+  getServer: 'ops*', listSettings: 'admin*', listNodes: 'ops*', drainNode: 'admin*', getCounters: 'ops*', getMetrics: 'ops*', checkSelf: 'ops*', listDeliveries: 'ops', listWebhookTargets: 'ops*', redeliverDelivery: 'ops',
   getSessionTrace: 'ops', getStreamFigures: 'ops', listWebhooks: 'admin*', createWebhook: 'admin*', testWebhook: 'admin*', pauseWebhook: 'admin*', resumeWebhook: 'admin*', redeliverDeliveries: 'ops*',
   deleteWebhook: 'admin*', listAudit: 'admin*', listFinishedPlays: 'ops',
   listGatherings: 'backend', getGathering: 'backend', endGathering: 'ops', kickFromGathering: 'ops', pauseQueue: 'backend', resumeQueue: 'backend', removeFromQueue: 'backend',

@@ -1,19 +1,20 @@
 // The parts of a room's page beside the stream: the room's facts, its push address, talk, recordings, links and events.
 import { get, may, post, remove, url } from './api.js';
 import { coded, linkDirections, linkStates, reasonWords } from './codes.js';
-import { aside, dim, h, KeyedList, panel, show } from './dom.js';
+import { aside, dim, h, KeyedList, panel, setText, show } from './dom.js';
 import { bits, bytes, clock, count, duration, ms, since, time } from './format.js';
 import { t } from './i18n.js';
 import { listenIn } from './listen.js';
 import { part } from './room-stream.js';
 import { rights } from './rights.js';
-import { button, dangerous, facts, inform, notice, number, secretLine, small, soon, table } from './ui.js';
+import { button, dangerous, facts, inform, notice, number, redraw, secretLine, small, soon, table } from './ui.js';
 import { traceButton } from './viewers.js';
 import { eventLine } from './words.js';
 
 // --- Facts
 
-export function about(roomNow, figures) {
+/** `watchedFor`: for how many seconds this page's preview has played; null when it does not. */
+export function about(roomNow, figures, watchedFor) {
   const element = panel();
   return {
     element,
@@ -24,15 +25,15 @@ export function about(roomNow, figures) {
         `${t('Keyframe interval')} ${ms(stream.video.keyframeIntervalMs)}`].filter(Boolean).join(' · ');
       const audio = stream?.audio && [stream.audio.codec, stream.audio.sampleRate && `${stream.audio.sampleRate / 1000} kHz`, bits(stream.audio.bitsPerSecond)].filter(Boolean).join(' · ');
       const publisher = stream?.publisher;
-      // Otherwise a focused button would lose the focus.
-      if (element.contains(document.activeElement)) return;
-      show(element, facts([
+      // The larger of members and viewers, of which this page's preview is none.
+      const online = Math.max(room.members, room.streams.reduce((sum, slot) => sum + slot.viewers, 0) - (watchedFor() > 3 ? 1 : 0), 0);
+      redraw(element, () => show(element, facts([
         [t('Since'), `${time(room.since)} (${since(room.since)})`], [room.state === 'forbidden' ? t('Forbidden until') : t('Expires'), room.expiresAt && `${time(room.expiresAt)}${room.state === 'forbidden' ? '' : ` · ${reasonWords(room.expiresReason)}`}`],
-        [t('Reason'), room.forbidReason || (room.state === 'live' ? null : reasonWords(room.stateReason))], [t('Owner'), room.owner], [t('Device'), room.deviceUid], [t('People online'), `${count(room.online)} · ${t('Peak')} ${count(room.peak)}`],
+        [t('Reason'), room.forbidReason || (room.state === 'live' ? null : reasonWords(room.stateReason))], [t('Owner'), room.owner], [t('Device'), room.deviceUid], [t('People online'), `${count(online)} · ${t('Peak')} ${count(room.peak)}`],
         [t('Video'), video], [t('Audio'), audio],
         [t('Publisher'), publisher && h('span', { class: 'row' }, `${publisher.address} ${publisher.client ?? ''}`, traceButton(publisher))],
         [t('Bit rate'), stream && bits(stream.bitsPerSecond)],
-      ]));
+      ])));
     },
   };
 }
@@ -145,14 +146,24 @@ export function recordings(id) {
   const element = panel();
   element.hidden = !may(rights.listRecordings);
   let drawn;
+  // Cells of files that grow, by recording: a row that is drawn anew could lose a press.
+  const lengths = new Map();
+  const sizes = new Map();
+  const cell = (cells, { recordingId }, text) => {
+    const made = h('span', null, text);
+    cells.set(recordingId, made);
+    return made;
+  };
+  const soFar = (each) => t('{time} so far', { time: since(each.startedAt) });
   async function update() {
     if (element.hidden) return;
     const { list } = await get('/recordings', { roomId: id, limit: 20 });
-    const key = JSON.stringify(list.map((each) => [each.recordingId, each.state, each.bytes]));
+    for (const each of list) if (each.state === 'recording') { setText(lengths.get(each.recordingId) ?? h('span'), soFar(each)); setText(sizes.get(each.recordingId) ?? h('span'), bytes(each.bytes)); }
+    const key = JSON.stringify(list.map((each) => [each.recordingId, each.state, each.state === 'recording' || each.bytes]));
     if (key === drawn) return;
     drawn = key;
     show(element, h('h2', null, t('Recordings')), list.length ? table('', [t('Begun'), t('State'), number(t('Length')), number(t('Size')), ''], list.map((each) => [
-      clock(each.startedAt), t(each.state), duration(each.duration), bytes(each.bytes),
+      clock(each.startedAt), t(each.state), cell(lengths, each, each.state === 'recording' ? soFar(each) : duration(each.duration)), cell(sizes, each, bytes(each.bytes)),
       h('span', { class: 'row' },
         may(rights.downloadRecording) && small(t('Play'), () => inform(t('Recordings'), h('video', { controls: true, autoplay: true, src: url(`/recordings/${each.recordingId}/file`), width: 480 }))),
         may(rights.downloadRecording) && h('a', { class: 'button small', href: url(`/recordings/${each.recordingId}/file`), download: '' }, t('Download')),
@@ -172,6 +183,7 @@ export function links(slotNow) {
     const { list } = await get('/links');
     const mine = list.filter((link) => link.app === slot.app && link.name === slot.name);
     element.hidden = !mine.length;
+    mine.sort((one, other) => (one.state === 'running') - (other.state === 'running'));
     if (mine.length) show(element, h('h2', null, t('Links')), table('', [t('What'), t('Address'), t('State')], mine.map((link) => Object.assign(
       [t(linkDirections[link.direction]), h('code', null, link.target), h('span', null, coded(t(linkStates[link.state] ?? link.state), link.state))],
       { note: link.state !== 'running' && link.lastError && aside(link.lastError) }))));

@@ -2,12 +2,13 @@
 import { get, may, url } from './api.js';
 import { chart } from './chart.js';
 import { dim, h, panel, setText, show } from './dom.js';
+import { isSoundOnly } from './figures.js';
 import { bits, count, ms, none, time } from './format.js';
 import { t } from './i18n.js';
 import { reasonText } from './reasons.js';
 import { rights } from './rights.js';
 import { playerWords, SignedPlayer, socketAddress } from './signed-player.js';
-import { button, fail, small, verdictBadge } from './ui.js';
+import { button, clamped, fail, small, verdictBadge } from './ui.js';
 
 /** Encodes a part of a URL. */
 export const part = (text) => encodeURIComponent(text);
@@ -20,9 +21,10 @@ export function preview(roomNow, slotNow, path, figures) {
   const status = h('p', { role: 'status' });
   const delay = h('span', { class: 'dim', id: 'delay' });
   const box = h('div', { class: 'player' }, video, status);
+  const note = h('p', { class: 'dim', hidden: true }, t('Sound only: this stream has no picture.'));
   // Changes nothing and shows its result: no question, no notice.
   const shot = small(t('Snapshot'), async () => window.open(url(`${path}/snapshot.jpg`, { slot: slotNow().slot }), '_blank', 'noopener'));
-  const element = h('section', { class: 'panel', 'aria-label': t('Preview') }, box, h('div', { class: 'row spread' }, delay, may('backend') && shot));
+  const element = h('section', { class: 'panel', 'aria-label': t('Preview') }, box, note, h('div', { class: 'row spread' }, delay, may('backend') && shot));
   let player = null;
   let playing = null;
   let isLate = false;
@@ -53,9 +55,14 @@ export function preview(roomNow, slotNow, path, figures) {
 
   return {
     element,
+    /** For how long this page has been a viewer itself, in seconds; null while it is none. */
+    get seconds() { return player?.connectedAt && video.buffered.length ? (performance.now() - player.connectedAt) / 1000 : null; },
     async update() {
       const slot = slotNow();
-      shot.hidden = !slot?.isActive;
+      const isSound = isSoundOnly(await figures());
+      box.classList.toggle('sound', isSound);
+      note.hidden = !isSound;
+      shot.hidden = !slot?.isActive || isSound;
       if (roomNow().state === 'live' && slot?.isActive) start(slot);
       else if (roomNow().state !== 'interrupted' || !playing) {
         if (playing) stop();
@@ -86,7 +93,7 @@ export function health(figures, showSlow) {
       self.drawn = key;
       show(element, h('h2', null, t('Verdict'), ' ', verdictBadge(self.verdict), ' ', slow > 0 && button(t('{n} slow viewers', { n: count(slow) }), async () => showSlow(), { class: 'badge degraded' })),
         stream.reasons.length
-          ? h('ul', { class: 'reasons' }, stream.reasons.map((reason) => h('li', null, reasonText(reason, stream), ' ', h('code', { class: 'dim' }, reason.code),
+          ? h('ul', { class: 'reasons' }, stream.reasons.map((reason) => h('li', null, clamped(reasonText(reason, stream), reason.code), h('code', { class: 'dim' }, reason.code),
             reason.value !== null && reason.expected !== null && h('div', { class: 'dim' }, t('measured {value}, expected {expected}', { value: amount(reason.value, reason.unit), expected: amount(reason.expected, reason.unit) })))))
           : dim(slow ? t('The stream is well. Slow viewers: {n}, see below.', { n: count(slow) }) : t('All is well.')));
     },
@@ -104,7 +111,7 @@ function amount(value, unit) {
 
 const spans = [['300', 'Last minutes'], ['hours', 'Last hours'], ['days', 'Last days']];
 
-export function charts(slotNow) {
+export function charts(slotNow, figures, watchedFor) {
   const all = { bitRate: chart(t('Bit rate'), bits), fps: chart(t('Frames per second'), (value) => (value === null ? none : Number(value).toFixed(value < 10 ? 1 : 0))),
     jitter: chart(t('Arrival jitter'), ms), keyframes: chart(t('Keyframe interval'), ms), viewers: chart(t('Viewers'), count) };
   const nothing = dim();
@@ -115,6 +122,12 @@ export function charts(slotNow) {
   const element = panel(h('div', { class: 'row spread' }, h('h2', null, t('Charts')), choice), nothing, Object.values(all).map((each) => each.element));
   element.hidden = !may(rights.getStreamStats);
   for (const each of Object.values(all)) each.element.hidden = true;
+
+  /** A stream without a picture has no rate of them. */
+  function hidePictures(rows, stream) {
+    const isEmpty = !stream?.video && rows.every((row) => !row.fps);
+    all.fps.element.hidden = all.keyframes.element.hidden = isEmpty && rows.length > 0;
+  }
 
   async function update() {
     const slot = slotNow();
@@ -131,7 +144,10 @@ export function charts(slotNow) {
       draw('fps', (second) => second.fps);
       draw('jitter', (second) => second.arrivalJitterMs);
       draw('keyframes', (second) => second.keyframeIntervalMs);
-      draw('viewers', (second) => second.viewers);
+      // This page's own preview is none of them.
+      const since = Date.now() - (watchedFor() ?? -Infinity) * 1000;
+      draw('viewers', (second) => Math.max(0, second.viewers - (Date.parse(second.at) >= since ? 1 : 0)));
+      hidePictures(list, await figures());
       return;
     }
     const seconds = span === 'hours' ? 86400 : 31 * 86400;
@@ -142,6 +158,7 @@ export function charts(slotNow) {
     });
     setText(nothing, '');
     for (const each of Object.values(all)) each.element.hidden = false;
+    hidePictures(data.list, await figures());
     all.fps.update(data.list.map((row) => ({ at: row.at, value: row.fps })));
     all.jitter.update(data.list.map((row) => ({ at: row.at, value: row.arrivalJitterMs })));
     all.keyframes.update(data.list.map((row) => ({ at: row.at, value: row.keyframeIntervalMs })));

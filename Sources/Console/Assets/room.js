@@ -24,8 +24,9 @@ export function roomPage(id) {
   // One call for all parts that show the stream's figures.
   let stream = Promise.resolve(null);
   const figures = () => stream;
-  const parts = { preview: preview(() => room, slot, path, figures), health: health(figures, () => parts.viewers.showSlow()), refusals: refusals(slot), viewers: viewers(slot, figures), charts: charts(slot), timeline: timeline(path),
-    talk: talk(path, () => room), recordings: recordings(id), push: pushAddress(path, () => room, slot), play: playAddresses(path, slot), links: links(slot), about: about(() => room, figures) };
+  const watchedFor = () => parts.preview.seconds;
+  const parts = { preview: preview(() => room, slot, path, figures), health: health(figures, () => parts.viewers.showSlow()), refusals: refusals(slot), viewers: viewers(slot, figures, watchedFor), charts: charts(slot, figures, watchedFor), timeline: timeline(path),
+    talk: talk(path, () => room), recordings: recordings(id), push: pushAddress(path, () => room, slot), play: playAddresses(path, slot), links: links(slot), about: about(() => room, figures, watchedFor) };
 
   function build() {
     show(body, h('div', { class: 'columns' },

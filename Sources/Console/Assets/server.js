@@ -1,28 +1,17 @@
 // The server's condition: connections, loops, memory, limits, and why connections ended.
-import { get, load as loadFile, may, post, session, whyNot } from './api.js';
+import { get, may, post, session, whyNot } from './api.js';
+import { chart } from './chart.js';
 import { coded, limits, reasonWords } from './codes.js';
 import { aside, dim, h, head, panel, show } from './dom.js';
-import { bytes, count, duration, ms, none } from './format.js';
+import { bits, bytes, count, duration, ms, none } from './format.js';
 import { t } from './i18n.js';
+import { rate, readings, readMetrics } from './metrics.js';
 import { refusals } from './refusals.js';
 import { rights } from './rights.js';
 import { dangerous, every, number, table } from './ui.js';
 
-/** Reads metrics in Prometheus' text format: those without labels by name, the loops' lags, connections by protocol, and hits by limit. */
-function read(text) {
-  const values = { lags: [], protocols: new Map(), limits: new Map() };
-  for (const line of text.split('\n')) {
-    const found = /^(\w+) (\S+)$/.exec(line);
-    if (found) values[found[1]] = Number(found[2]);
-    const lag = /^earshot_event_loop_lag_seconds\{loop="(\d+)"\} (\S+)$/.exec(line);
-    if (lag) values.lags[Number(lag[1])] = Number(lag[2]) * 1000;
-    const protocol = /^earshot_connections_by_protocol\{protocol="([\w-]+)"\} (\S+)$/.exec(line);
-    if (protocol) values.protocols.set(protocol[1], Number(protocol[2]));
-    const limit = /^earshot_limit_hits_total\{limit="([\w.]+)"\} (\S+)$/.exec(line);
-    if (limit) values.limits.set(limit[1], Number(limit[2]));
-  }
-  return values;
-}
+const times8 = (value) => (value === null ? null : value * 8);
+const disks = { data: 'Disk of the data', recordings: 'Disk of the recordings' };
 
 export function serverPage() {
   const warnings = h('ul', { class: 'warnings panel error', hidden: true });
@@ -34,24 +23,21 @@ export function serverPage() {
     return { element, title: t('Server') };
   }
   const refused = refusals();
-  const places = { nodes: h('section', { class: 'panel', hidden: true }), protocols: panel(), ends: panel(), loops: panel(), limits: panel(), check: panel() };
-  show(sections, [refused.element, ...Object.values(places)]);
+  const places = { nodes: h('section', { class: 'panel', hidden: true }), protocols: panel(), limits: panel(), loops: panel(), check: panel() };
+  const ends = h('section', { class: 'panel wide' });
+  refused.element.classList.add('wide');
+  const percent = (share) => (share === null || share === undefined ? none : `${Math.round(share * 100)} %`);
+  const drawn = [
+    [chart(t('Received'), bits), (_, index) => times8(rate(index, 'received'))], [chart(t('Sent'), bits), (_, index) => times8(rate(index, 'sent'))],
+    [chart(t('CPU'), percent), (_, index) => rate(index, 'cpu')], [chart(t('Memory'), bytes), ({ memory }) => memory],
+    [chart(t('Viewers'), count), ({ viewers }) => viewers], [chart(t('Busiest core answers late by'), ms), ({ lag }) => lag],
+  ];
+  const charts = h('section', { class: 'panel wide' }, h('h2', null, t('Charts'), ' ', aside(t('since the console was opened'))), h('div', { class: 'charts' }, drawn.map(([each]) => each.element)));
+  show(sections, [charts, ends, refused.element, ...Object.values(places)]);
 
-  function warn({ problem, drain, needRestart }, { process_open_fds: open, process_max_fds: most }) {
-    const found = [problem && t('No new pushes and plays: {problem}', { problem }), drain && t('The server ends in {time} at most.', { time: duration(drain.secondsLeft) }),
-      needRestart.length > 0 && t('These settings wait for a restart: {names}', { names: needRestart.map((each) => each.setting).join(', ') }),
-      open > most * 0.8 && t('{n} of {limit} file descriptors are in use: raise the limit of open files.', { n: count(open), limit: count(most) })].filter(Boolean);
-    warnings.hidden = !found.length;
-    show(warnings, found.map((text) => h('li', null, text)));
-  }
-
-  // Since the last reading.
-  let look = null;
-  function cpu(seconds) {
-    const now = { at: performance.now(), seconds };
-    const share = look && now.at > look.at ? (seconds - look.seconds) * 1000 / (now.at - look.at) : null;
-    look = now;
-    return share === null || !Number.isFinite(share) ? none : `${Math.round(share * 100)} %`;
+  function warn({ needRestart }) {
+    warnings.hidden = !needRestart.length;
+    show(warnings, h('li', null, t('These settings wait for a restart: {names}', { names: needRestart.map((each) => each.setting).join(', ') })));
   }
 
   /** Shows counts above zero, the largest first. `words` makes a name readable. */
@@ -61,22 +47,25 @@ export function serverPage() {
   }
 
   async function load() {
-    const [counters, text, state] = await Promise.all([get('/counters'), loadFile('/metrics').then((file) => file.text()), get('/server')]);
-    const metrics = read(text);
-    warn(state, metrics);
+    const [counters, metrics, state] = await Promise.all([get('/counters'), readMetrics(), get('/server')]);
+    warn(state);
+    const newest = readings.length - 1;
     const figure = (name, value, more) => h('div', { class: 'figure' }, aside(name), h('b', null, value), more && aside(more));
     show(figures,
       figure(t('Live streams'), count(metrics.earshot_streams_live)), figure(t('Viewers'), count(metrics.earshot_viewers)), figure(t('Connections'), count(metrics.earshot_connections)),
       figure(t('Busiest core answers late by'), ms(metrics.earshot_loop_lag_seconds * 1000)),
-      figure(t('CPU'), cpu(metrics.process_cpu_seconds_total), t('of one core')),
+      figure(t('Received'), bits(times8(rate(newest, 'received'))), bytes(metrics.received)), figure(t('Sent'), bits(times8(rate(newest, 'sent'))), bytes(metrics.sent)),
+      figure(t('CPU'), percent(rate(newest, 'cpu')), t('of one core')),
       figure(t('Memory'), bytes(metrics.process_resident_memory_bytes)), figure(t('Runs for'), duration(metrics.process_uptime_seconds)),
       figure(t('Memory for media'), bytes(counters.memoryUsedBytes), t('used of {limit}', { limit: '' }) + bytes(counters.memoryLimitBytes)),
+      [...metrics.disks].map(([of, free]) => figure(t(disks[of] ?? of), bytes(free), of === 'data' ? t('free; {least} must stay', { least: bytes(metrics.earshot_store_min_free_bytes) }) : t('free'))),
       figure(t('Pushes begun'), count(counters.publishesStarted)), figure(t('Plays begun'), count(counters.playsStarted)));
-    list(places.ends, t('Why connections ended'), t('Reason'), Object.entries(counters.closed), (reason) => coded(reasonWords(reason), reason), t('Nothing has ended yet.'));
+    for (const [each, value] of drawn) each.update(readings.map((reading, index) => ({ at: reading.at, value: value(reading, index) })));
+    list(ends, t('Why connections ended'), t('Reason'), Object.entries(counters.closed), (reason) => coded(reasonWords(reason), reason), t('Nothing has ended yet.'));
     const others = Object.keys(limits).filter((name) => !metrics.limits.has(name)).map((name) => [name, counters[name] ?? metrics[name]]);
     list(places.limits, t('Limits hit'), t('Reason'), [...metrics.limits, ...others], (name) => coded(t(limits[name] ?? name), name), t('No limit was hit.'));
     show(places.loops, h('h2', null, t('Event loops')), dim(t('Each serves its share of the connections. One that is late for long takes no new viewers until it is not: the setting limits.lag.')),
-      table('', [t('Loop'), number(t('Answers late by'))], metrics.lags.map((lag, index) => [index + 1, ms(lag)])));
+      table('', [t('Loop'), number(t('Answers late by'))], metrics.lags.map((lag, index) => [index + 1, lag]).sort(([, one], [, other]) => other - one).map(([loop, lag]) => [loop, ms(lag)])));
     list(places.protocols, t('By protocol'), t('Protocol'), [...metrics.protocols], (name) => name);
   }
 

@@ -29,11 +29,13 @@ export class SignedPlayer extends LivePlayer {
     clearTimeout(this.retry);
     const turn = {};
     this.turn = turn;
+    this.connectedAt = null;
     const isOver = () => !this.isRunning || turn !== this.turn;
     try {
       const url = await this.sign();
       if (isOver()) return;
       this.url = url;
+      this.connectedAt = performance.now();
       super.connect();
     } catch (error) {
       if (!isOver()) this.tryAgain(error.status ? error.message : 'The server cannot be reached.');

@@ -26,11 +26,49 @@ export function errorWords(error) {
   return isChinese() && words === error.message && kind ? `${t(kind)}（${error.message}）` : words;
 }
 
+/** The button whose action is under way, and how many dialogs were opened. */
+let opener = null;
+let dialogs = 0;
+
+/** Gives the focus back to what opened a dialog, or to what took its place when the page was drawn again. */
+function giveBack(element) {
+  const holder = document.activeElement;
+  if (!element || document.querySelector('dialog[open]') || (holder && holder !== document.body && holder.isConnected)) return;
+  const place = document.getElementById('main');
+  const isLike = (each) => each.textContent === element.textContent && each.className === element.className && each.dataset.key === element.dataset.key && each.offsetParent;
+  (element.isConnected ? element : [...place?.querySelectorAll('button') ?? []].find(isLike) ?? place)?.focus();
+}
+
+/** Draws a place anew without taking the focus from a button there that has a `data-key`. Not while a button is held down: its press would be lost. */
+export function redraw(place, draw) {
+  if (place.querySelector('button:active')) return;
+  const key = place.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+  draw();
+  if (key) [...place.querySelectorAll('[data-key]')].find((each) => each.dataset.key === key)?.focus({ preventScroll: true });
+}
+
+/** Shows a dialog, which Escape closes, until it is closed. */
+function open(dialog, done = () => {}) {
+  const from = opener ?? document.activeElement;
+  dialogs += 1;
+  dialog.addEventListener('close', () => { dialog.remove(); done(); giveBack(from); });
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
 /** A button that carries out `act` once at a time and reports the outcome. */
 export function button(text, act, attributes = {}) {
   const element = h('button', { type: 'button', ...attributes, onclick: async () => {
+    // A button that is disabled loses the focus.
+    const hadFocus = document.activeElement === element;
+    const former = dialogs;
     element.disabled = true;
-    try { await act(); } catch (error) { fail(error); } finally { element.disabled = false; }
+    opener = element;
+    try { await act(); } catch (error) { fail(error); } finally {
+      element.disabled = false;
+      if (opener === element) opener = null;
+      if (hadFocus || dialogs > former) giveBack(element);
+    }
   } }, text);
   return element;
 }
@@ -68,15 +106,14 @@ export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = 
     fields.map((field, index) => h(field.groups ? 'fieldset' : 'label', null, field.groups ? h('legend', null, field.label) : field.label, inputs[index], field.help && aside(field.help))), error,
     h('menu', null, cancel, go));
     let isDone = false;
-    const dialog = h('dialog', { 'aria-labelledby': 'dialog-title', onclose: () => { dialog.remove(); done(isDone); } }, form);
-    document.body.append(dialog);
-    dialog.showModal();
+    const dialog = h('dialog', { 'aria-labelledby': 'dialog-title' }, form);
+    open(dialog, () => done(isDone));
     // A stray Enter must not trigger an irreversible action.
     (inputs[0] ?? (isDanger ? cancel : go)).focus();
   });
 }
 
-export const small = (text, act) => button(text, act, { class: 'small' });
+export const small = (text, act, key) => button(text, act, { class: 'small', 'data-key': key });
 
 /** A button for what cannot be undone: asks, carries `act` out, says that it is `done`, and updates the page. */
 export function dangerous(verb, title, text, act, done, update) {
@@ -110,10 +147,29 @@ function checkBoxes({ name, groups, value = [] }) {
 
 /** Shows something in a dialog until it is closed. */
 export function inform(title, ...children) {
-  const dialog = h('dialog', { 'aria-label': title, onclose: () => dialog.remove() },
+  const dialog = h('dialog', { 'aria-label': title },
     h('h2', null, title), children, h('menu', null, h('button', { onclick: () => dialog.close() }, t('Close'))));
-  document.body.append(dialog);
-  dialog.showModal();
+  open(dialog);
+}
+
+const opened = new Set();
+/** A longer text in two lines, whole when it is pressed; `key` remembers that. */
+export function clamped(text, key = text) {
+  const toggle = () => {
+    if (!opened.delete(key)) opened.add(key);
+    draw();
+  };
+  const element = h('div', { class: 'clamp', title: text, role: 'button', tabindex: '0', onclick: toggle, onkeydown: (event) => {
+    if (event.key !== 'Enter' && event.key !== ' ') return;
+    event.preventDefault();
+    toggle();
+  } }, text);
+  const draw = () => {
+    element.classList.toggle('whole-text', opened.has(key));
+    element.setAttribute('aria-expanded', String(opened.has(key)));
+  };
+  draw();
+  return element;
 }
 
 export const stateBadge = (state) => h('span', { class: `badge ${state === 'live' ? 'live' : ''}` }, t(state));
@@ -148,8 +204,9 @@ export async function copy(text) {
 
 export const secretLine = (text) => h('div', { class: 'secret' }, h('code', null, text), small(t('Copy'), () => copy(text)));
 
-/** Runs `work` now and every `ms` while the page is visible; a failure is reported once, and so is its end. Returns a function that stops it. */
-export function every(ms, work) {
+/** Runs `work` now and every `ms` while the page is visible; a failure is reported once, and so is its end, unless it `isQuiet`. Returns a function that
+ * stops it. */
+export function every(ms, work, isQuiet = false) {
   let isRunning = true;
   let isFailing = false;
   let isBusy = false;
@@ -161,11 +218,11 @@ export function every(ms, work) {
     if (!document.hidden) {
       try {
         await work();
-        if (isFailing && isRunning) notice(t('Connected again.'));
+        if (isFailing && isRunning && !isQuiet) notice(t('Connected again.'));
         isFailing = false;
       } catch (error) {
         if (!isRunning || error.status === 401) { isRunning = false; return; }
-        if (!isFailing) fail(error);
+        if (!isFailing && !isQuiet) fail(error);
         isFailing = true;
       }
     }

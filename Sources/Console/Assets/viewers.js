@@ -5,7 +5,7 @@ import { aside, dim, h, panel, show } from './dom.js';
 import { bits, bytes, clock, count, duration, ms, none } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
-import { ask, button, inform, notice, number, small, table } from './ui.js';
+import { ask, button, inform, notice, number, redraw, small, table } from './ui.js';
 
 // Nearer to live than this, a slow viewer has caught up.
 const nearMs = 500;
@@ -18,6 +18,8 @@ const mostSought = 50;
 const leftWithinMs = 24 * 3600_000;
 // A shorter observation says little about a viewer's throughput.
 const leastMs = 3000;
+// As the server keeps it.
+const agent = navigator.userAgent.slice(0, 200);
 
 /** The observations of one viewer in the last minute. */
 class Watch {
@@ -57,7 +59,8 @@ function why(play, watch, whole, slowOnes, all) {
   return `${how} ${whose}`;
 }
 
-export function viewers(slotNow, figures) {
+/** `watchedFor`: for how many seconds this page plays the stream itself; null when it does not. */
+export function viewers(slotNow, figures, watchedFor) {
   const element = panel();
   element.hidden = !may(rights.listSessions);
   const now = h('div');
@@ -65,7 +68,7 @@ export function viewers(slotNow, figures) {
   show(element, now, left);
   let watches = new Map();
   let leftAt = 0;
-  const isHere = (client) => client === navigator.userAgent.slice(0, 200);
+  const isHere = (client) => client === agent;
   const clientCell = (client) => h('div', { class: 'client', title: client ?? '' }, isHere(client) ? t('a console like this one') : client ?? none);
 
   async function update() {
@@ -75,7 +78,10 @@ export function viewers(slotNow, figures) {
     // However many there are, those that are furthest behind are among the listed ones.
     const [data, whole] = await Promise.all([get('/sessions', { stream, role: 'player', sort: '-behind', limit: most }), figures()]);
     const next = new Map();
-    const all = data.list.map((session) => {
+    // The operator's own look at the stream is no viewer's.
+    const own = ownPreview(data.list, watchedFor());
+    const total = data.total - (own ? 1 : 0);
+    const all = data.list.filter((session) => session !== own).map((session) => {
       const play = session.playing.find((each) => each.stream === stream) ?? {};
       const watch = watches.get(session.sessionId) ?? new Watch();
       watch.note(play, session.seconds);
@@ -91,17 +97,17 @@ export function viewers(slotNow, figures) {
     const slowOnes = all.filter((each) => each.play.isSlow).length;
     const at = performance.now();
     if (hasLeft || !leftAt || at - leftAt > 60000) { leftAt = at; await showLeft(stream).catch(() => {}); }
-    // Otherwise a focused button would lose the focus, and its row could move away from the pointer.
-    if (document.querySelector('dialog[open]') || (now.contains(document.activeElement) && document.activeElement.tagName === 'BUTTON')) return;
+    if (document.querySelector('dialog[open]')) return;
     // Without media no viewer can be behind.
     const stands = whole && whole.bitsPerSecond === 0;
-    show(now, h('h2', null, `${t('Viewers')} (${count(data.total)})`), all.length
+    redraw(now, () => show(now, h('h2', null, `${t('Viewers')} (${count(total)})`), all.length
       ? table('', [t('Address'), t('Client'), t('Protocol'), number(t('Behind live')), number(t('Skipped in all')), number(t('Sent')), ''],
         all.map(({ session, play, watch }) => Object.assign([session.address, clientCell(session.client), h('span', { class: 'whole' }, session.transport, aside(` ${duration(session.seconds)}`)),
           stands ? t('stands') : [ms(play.behindMs), play.isSlow && h('div', { class: 'dim' }, t('worst {ms}', { ms: ms(watch.worstMs) }))], count(play.framesSkipped), bytes(play.bytesSent),
           h('span', { class: 'row tight' }, traceButton(session), endButton(session, stream, update))], { note: stands ? null : why(play, watch, whole?.bitsPerSecond, slowOnes, all.length) })))
       : dim(t('No viewers.')),
-    !isWhole && dim(t('and {n} more', { n: count(data.total - data.list.length) })));
+    own && dim(t('The preview above is not counted.')),
+    !isWhole && dim(t('and {n} more', { n: count(data.total - data.list.length) }))));
   }
 
   /** The viewers that left, and why: first those that were cut, which vanish from the list above; none like this page. */
@@ -125,11 +131,19 @@ export function viewers(slotNow, figures) {
   return { element, update, showSlow };
 }
 
+/** The session of a page's own preview, which has played for so many `seconds`: the one of this browser that began nearest to it. */
+function ownPreview(sessions, seconds) {
+  if (seconds === null) return null;
+  const like = sessions.filter((session) => session.client === agent && /^wss?-fmp4$/.test(session.transport));
+  const distance = (session) => Math.abs(session.seconds - seconds);
+  return like.reduce((best, each) => (best && distance(best) <= distance(each) ? best : each), null);
+}
+
 function endButton(session, stream, update) {
   const whose = t('{client} at {address}, which plays {stream}.', { client: session.client ?? session.transport, address: session.address, stream });
   return may(rights.endSession) && small(t('End'), async () => {
     if (await ask(t('End this connection?'), `${whose} ${t('Its client may connect again.')}`, [], () => remove(`/sessions/${session.sessionId}`), { verb: t('End'), isDanger: true })) { notice(t('Ended.')); await update(); }
-  });
+  }, `end-${session.sessionId}`);
 }
 
 /** `session`: a session, or the publisher of a stream. */
@@ -142,5 +156,5 @@ export function traceButton({ sessionId: id, client, address }) {
       return `${(-entry.agoMs / 1000).toFixed(2).padStart(8)} s ${arrows[entry.direction] ?? '·'} ${entry.kind} ${[entry.name, entry.text, message].filter(Boolean).map((each) => each.trim()).join(' ')}`;
     });
     inform([t('Trace'), client, address].filter(Boolean).join(' · '), dim(t('What this connection said (→), was told (←) and did (·) lately, for those who know the protocol.')), h('pre', { class: 'trace' }, lines.join('\n') || none));
-  });
+  }, `trace-${id}`);
 }

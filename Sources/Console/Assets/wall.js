@@ -8,7 +8,7 @@ import { t } from './i18n.js';
 import { rights } from './rights.js';
 import { ask, button, every, stateBadge, verdictBadge } from './ui.js';
 import { reasonText } from './reasons.js';
-import { figures, figuresOfAll } from './figures.js';
+import { figures, figuresOfAll, isSoundOnly } from './figures.js';
 
 // Rooms per page; the API gives no more than the last.
 const pageSizes = ['24', '60', '200'];
@@ -58,7 +58,7 @@ class Pictures {
     if (document.hidden) return;
     const now = performance.now();
     // The one that has waited longest first: each gets its turn even if there are more than can be loaded in time.
-    const due = [...this.tiles].filter((tile) => tile.isLive && tile.pictureDue <= now).sort((one, other) => one.pictureDue - other.pictureDue);
+    const due = [...this.tiles].filter((tile) => tile.isLive && !tile.isSound && tile.pictureDue <= now).sort((one, other) => one.pictureDue - other.pictureDue);
     for (const tile of due.slice(0, picturesAtOnce - this.loading)) {
       tile.pictureDue = now + pictureSeconds * 1000;
       this.loading += 1;
@@ -96,20 +96,32 @@ class Tile {
     setText(this.name, room.title || room.roomId);
     this.link.title = room.title ? `${room.title} (${room.roomId})` : room.roomId;
     if (this.isLive && !wasLive) { this.pictureDue = 0; this.hasAsked = false; }
-    if (!this.isLive && this.image) { this.image.remove(); this.image = null; this.stream = null; }
+    if (!this.isLive) { this.dropPicture(); this.stream = null; }
     this.drawEmpty();
     this.draw();
   }
 
-  drawEmpty() { setText(this.empty, this.image ? '' : this.isLive && !this.hasAsked ? t('Loading…') : t('No picture')); }
+  drawEmpty() { setText(this.empty, this.image ? '' : this.isSound ? t('Sound only') : this.isLive && !this.hasAsked ? t('Loading…') : t('No picture')); }
 
-  figures(stream) { this.stream = stream; this.draw(); }
+  dropPicture() {
+    this.image?.remove();
+    this.image = null;
+  }
+
+  get isSound() { return this.isLive && isSoundOnly(this.stream); }
+
+  figures(stream) {
+    this.stream = stream;
+    if (this.isSound) this.dropPicture();
+    this.drawEmpty();
+    this.draw();
+  }
 
   draw() {
     const { room, stream } = this;
     const verdict = stream?.verdict;
     const isInterrupted = room.state === 'interrupted';
-    this.link.className = `tile ${isInterrupted ? 'bad' : verdict ?? ''}`;
+    this.link.className = `tile ${isInterrupted ? 'bad' : verdict ?? ''}${this.isSound ? ' sound' : ''}`;
     const key = `${room.state} ${verdict}`;
     if (key !== this.drawn) show(this.badges, stateBadge(room.state), verdictBadge(verdict));
     this.drawn = key;
@@ -146,12 +158,12 @@ class Tile {
     // Loaded by a separate request: for the same URL, the browser would show its cached picture.
     const picture = await picturesOf(this.room.roomId).catch(() => null);
     this.hasAsked = true;
-    if (!picture || !this.isLive) { this.drawEmpty(); return; }
+    if (!picture || !this.isLive || this.isSound) { this.drawEmpty(); return; }
     const address = URL.createObjectURL(picture);
     const next = h('img', { src: address, alt: t('Picture of {name}', { name: this.room.title || this.room.roomId }) });
     await next.decode().catch(() => {});
     URL.revokeObjectURL(address);
-    if (!this.isLive) return;
+    if (!this.isLive || this.isSound) return;
     if (this.image) this.image.replaceWith(next); else this.picture.append(next);
     this.image = next;
     this.drawEmpty();
@@ -160,7 +172,9 @@ class Tile {
 
 export function wallPage(query) {
   const oneOf = (values, name) => (values.includes(query.get(name)) ? query.get(name) : values[0]);
-  const filter = { state: query.get('state') ?? usual, q: query.get('q') ?? '', sort: oneOf(orders, 'sort'), pageSize: oneOf(pageSizes, 'pageSize') };
+  // Without an order the worst live rooms come first, and the newest of other lists.
+  const filter = { state: query.get('state') ?? usual, q: query.get('q') ?? '', sort: orders.includes(query.get('sort')) ? query.get('sort') : '', pageSize: oneOf(pageSizes, 'pageSize') };
+  const sortNow = () => filter.sort || (may(rights.listStreams) && !filter.q && filter.state === usual ? 'verdict' : orders[0]);
   const address = (filter) => `#/rooms?${new URLSearchParams(filter)}`;
   // Each page's start: a cursor and, for rooms merged in by viewers, the previous page's lowest count.
   const pages = [{ after: '', below: Infinity }];
@@ -183,10 +197,11 @@ export function wallPage(query) {
   const search = h('input', { type: 'search', value: filter.q, maxlength: 60, id: 'search' });
   let typing;
   search.addEventListener('input', () => { clearTimeout(typing); typing = setTimeout(() => change('q', search.value.trim()), 250); });
-  const select = (name, pairs) => h('select', { name, onchange: (event) => change(name, event.target.value) }, options(pairs, filter[name]));
+  const select = (name, pairs, value = filter[name]) => h('select', { name, onchange: (event) => change(name, event.target.value) }, options(pairs, value));
 
   function change(name, value) {
     filter[name] = value;
+    sortChoice.value = sortNow();
     pages.length = 1;
     history.replaceState(null, '', address(filter));
     load().catch(() => {});
@@ -194,7 +209,7 @@ export function wallPage(query) {
 
   async function load() {
     const mine = turn += 1;
-    const sorts = byFigures.includes(filter.sort) && may(rights.listStreams);
+    const sorts = byFigures.includes(sortNow()) && may(rights.listStreams);
     const isUsual = !filter.q && filter.state === usual && pages.length === 1;
     const data = await (!sorts ? loadRooms() : !filter.q && filter.state.startsWith('live') ? loadSorted() : sortFound());
     const away = data.others ?? (isUsual && !data.list.length ? (await get('/rooms', { pageSize: 1 })).total : 0);
@@ -223,7 +238,7 @@ export function wallPage(query) {
 
   /** Loads a page in the store's order. */
   async function loadRooms() {
-    const sort = byFigures.includes(filter.sort) ? '-createdAt' : filter.sort;
+    const sort = byFigures.includes(sortNow()) ? orders[0] : sortNow();
     const isUsual = !filter.q && filter.state === usual;
     const [{ list, next, total, totalIsCapped }, all] = await Promise.all([get('/rooms', { state: filter.state, q: filter.q, sort, pageSize: filter.pageSize, after: pages.at(-1).after }), isUsual && get('/rooms', { pageSize: 1 })]);
     const cut = list.filter((room) => room.state === 'interrupted').length;
@@ -233,11 +248,11 @@ export function wallPage(query) {
   /** Loads a page of live streams by their figures, with their rooms. Rooms whose push was cut are the worst, and have waiting viewers. */
   async function loadSorted() {
     const { after, below } = pages.at(-1);
-    const isByVerdict = filter.sort === 'verdict';
+    const isByVerdict = sortNow() === 'verdict';
     // Their rooms are listed: after a restart there are no streams of them.
-    const [page, cut] = await Promise.all([get('/streams', { state: 'live', sort: filter.sort, limit: filter.pageSize, after }),
+    const [page, cut] = await Promise.all([get('/streams', { state: 'live', sort: sortNow(), limit: filter.pageSize, after }),
       filter.state === usual ? get('/rooms', { state: 'interrupted', pageSize: mostSorted }) : { list: [], total: 0 }]);
-    const { list, next, total } = page;
+    const { list, next } = page;
     if (isByVerdict && !after && (!next || list.length >= mostIlls || !isIll(list.at(-1)))) tellIlls(page);
     const mine = list.filter((stream) => stream.roomId !== null);
     const rooms = await roomsOf(mine.map((stream) => stream.roomId));
@@ -245,7 +260,18 @@ export function wallPage(query) {
     const cutHere = cut.list.filter((room) => (isByVerdict ? !after : viewersOf(room) < below && viewersOf(room) >= least));
     const ranked = [...cutHere.map((room) => [room, viewersOf(room)]), ...rooms.map((room, index) => [room, mine[index].viewers])].filter(([room]) => room);
     if (!isByVerdict) ranked.sort(([, one], [, other]) => other - one);
-    return { list: ranked.map(([room]) => room), next: next && { after: next, below: least }, text: tally(total, cut.total), figures: byRoom(mine.map(figures)) };
+    // A room with several streams is one tile, and one whose push has just ended is no live one.
+    const tiles = [...new Map(ranked.map(([room]) => [room.roomId, room])).values()];
+    // The list is this node's; rooms of other nodes follow on its last page.
+    const here = list[0]?.node;
+    if (!next && here !== null) {
+      const known = new Set(tiles.map((room) => room.roomId));
+      const { list: all } = await get('/rooms', { state: 'live', pageSize: mostSorted });
+      tiles.push(...all.filter((room) => !known.has(room.roomId) && !room.streams.some((slot) => slot.isActive && slot.node === here)));
+    }
+    const isWhole = !after && !next;
+    const live = isWhole ? tiles.filter((room) => room.state === 'live').length : (await get('/rooms', { state: 'live', pageSize: 1 })).total;
+    return { list: tiles, next: next && { after: next, below: least }, text: tally(live, isWhole ? tiles.filter((room) => room.state === 'interrupted').length : cut.total), figures: byRoom(mine.map(figures)) };
   }
 
   /** The store finds text but does not sort by figures, so the first rooms found are sorted here. */
@@ -256,7 +282,7 @@ export function wallPage(query) {
     const weigh = (room) => { const stream = found.get(room.roomId); return [ranks[room.state] ?? ranks[stream?.verdict] ?? -1, stream?.viewers ?? -1]; };
     list.sort((one, other) => {
       const [verdict, viewers] = weigh(one), [otherVerdict, otherViewers] = weigh(other);
-      return (filter.sort === 'verdict' ? otherVerdict - verdict : 0) || otherViewers - viewers;
+      return (sortNow() === 'verdict' ? otherVerdict - verdict : 0) || otherViewers - viewers;
     });
     return { list: list.slice(start, end), next: end < list.length ? { after: end } : null, figures: found, text: t(total > list.length ? 'the first {n} rooms found, sorted' : '{n} rooms', { n: count(list.length) }) };
   }
@@ -309,7 +335,7 @@ export function wallPage(query) {
   }
 
   async function loadFigures() {
-    if (!may(rights.listStreams) || byFigures.includes(filter.sort)) return;
+    if (!may(rights.listStreams) || byFigures.includes(sortNow())) return;
     // Few of hundreds of tiles are in view.
     const live = [...tiles.rows.values()].filter((tile) => tile.isLive && pictures.tiles.has(tile));
     const found = [...(await figuresOfAll(activeSlots(live.map((tile) => tile.room)))).values()];
@@ -324,6 +350,9 @@ export function wallPage(query) {
     const late = streams.filter(isLate).length;
     together.hidden = late < 3 || late * 2 < streams.length;
   }
+
+  const sortChoice = select('sort', [['-createdAt', t('Newest')], ['createdAt', t('Oldest')], ['title', t('Title')],
+    ...may(rights.listStreams) ? [['viewers', t('Most viewers')], ['verdict', t('Worst verdict')]] : []], sortNow());
 
   // Events report changes; many at once cause only one load a second.
   let due;
@@ -340,8 +369,7 @@ export function wallPage(query) {
     h('div', { class: 'filters', role: 'search' },
       h('label', { class: 'grow' }, t('Search'), search),
       h('label', null, t('State'), select('state', [[usual, t('Live rooms')], ['', t('All states')], ...states.map((state) => [state, t(state)])])),
-      h('label', null, t('Sort by'), select('sort', [['-createdAt', t('Newest')], ['createdAt', t('Oldest')], ['title', t('Title')],
-        ...may(rights.listStreams) ? [['viewers', t('Most viewers')], ['verdict', t('Worst verdict')]] : []])),
+      h('label', null, t('Sort by'), sortChoice),
       h('label', null, t('Rooms per page'), select('pageSize', pageSizes.map((size) => [size, size])))),
     together, empty, list, h('div', { class: 'pages', hidden: true }, back, forth));
 

@@ -83,6 +83,9 @@ export function webhooksPage() {
     const [{ list }, deliveries, hooks] = await Promise.all([get('/webhooks/targets'), get('/webhooks/deliveries', { state: 'failed', limit: 50 }), isManager ? get('/webhooks').then((data) => data.list) : []]);
     // Targets made here are in their own table, where they can be changed; those from the settings cannot.
     const others = list.filter((target) => !hooks.some((hook) => target.targetId === `webhook-${hook.webhookId}`));
+    const worstFirst = (one, other) => Number(other.isFailing) - Number(one.isFailing);
+    hooks.sort(worstFirst);
+    others.sort(worstFirst);
     made.hidden = !hooks.length;
     show(made, table('', [t('Name'), t('Address'), t('Only'), t('State'), number(t('Pending')), ''], hooks.map(row)));
     targets.hidden = hooks.length > 0 && !others.length;

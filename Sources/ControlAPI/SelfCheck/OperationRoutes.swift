@@ -164,6 +164,7 @@ struct ServerStatus: Sendable {
     let pushes: Int
     let viewers: Int
     let reloadedAtMs: Int64?
+    let reloadProblem: String?
     let waiting: [ConfigChange.Setting]
 
     init(_ services: APIServices) async throws(APIError) {
@@ -173,6 +174,7 @@ struct ServerStatus: Sendable {
         self.pushes = services.connections.admission.current.publishers
         self.viewers = services.streams.viewers
         self.reloadedAtMs = runs.reloadedAtMs
+        self.reloadProblem = runs.reloadProblem
         self.waiting = runs.waitingSettings
     }
 
@@ -186,6 +188,10 @@ struct ServerStatus: Sendable {
             .field("publishers", .count, "Publishers now.", \.pushes),
             .field("viewers", .count, "Viewers now.", \.viewers),
             .field("reloadedAt", .nullable(.instant), "When the settings were last reloaded; null: not since the start.", \.reloadedAtMs),
+            .field(
+                "reloadProblem", .nullable(.text),
+                "Why the last reload changed nothing, such as a key that does not fit its certificate; null when it succeeded, and before the first.",
+                \.reloadProblem),
             .field(
                 "needRestart", .list(ConfigChange.Setting.outputType),
                 "Settings that had changed at the last reload, and whose former values stay in force until a restart.", \.waiting),

@@ -13,6 +13,10 @@ package protocol ServerOperations: AnyObject, Sendable {
     var waitingSettings: [ConfigChange.Setting] { get }
     /// Time of the last successful reload, in milliseconds since 1970; nil before the first.
     var reloadedAtMs: Int64? { get }
+    /// The settings in force, with their sources.
+    var settings: [SettingInForce] { get }
+    /// The reason why the last reload changed nothing, as one line; nil when it succeeded, and before the first.
+    var reloadProblem: String? { get }
     /// The reason why no publish or play can begin now; nil when one can.
     func problem() async -> String?
 }

@@ -17,14 +17,14 @@ package struct Reloading: Sendable {
     /// Waits while the file is being written.
     let settle: @Sendable () async -> Void
     /// Throws an error whose description names all mistakes.
-    let read: @Sendable () throws -> ServerConfig
+    let read: @Sendable () throws -> LoadedConfig
     /// Applies `log.level` to all loggers.
     let setLogLevel: @Sendable (Logger.Level) -> Void
     /// Writes out the lines that the log still holds. Blocks.
     let flushLog: @Sendable () -> Void
 
     package init(
-        settle: @escaping @Sendable () async -> Void, read: @escaping @Sendable () throws -> ServerConfig,
+        settle: @escaping @Sendable () async -> Void, read: @escaping @Sendable () throws -> LoadedConfig,
         setLogLevel: @escaping @Sendable (Logger.Level) -> Void, flushLog: @escaping @Sendable () -> Void
     ) {
         self.settle = settle
@@ -40,6 +40,9 @@ package final class Operations: ServerOperations {
         var isReloading = false
         var waiting: [ConfigChange.Setting] = []
         var reloadedAtMs: Int64?
+        var reloadProblem: String?
+        /// The sources of the settings in force, by setting.
+        var origins: [String: ConfigOrigin]
     }
 
     private let parts: ServerParts
@@ -50,14 +53,15 @@ package final class Operations: ServerOperations {
     private let manager: ServiceManager?
     private let reloading: Reloading?
     private let drain: ServerDrain
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private let restart = Mutex<ServerRestart?>(nil)
 
     init(
-        _ parts: ServerParts, certificate: CertificateStore?, http: HTTPServerChannel.Shared, sockets: ListeningSockets,
-        manager: ServiceManager?, reloading: Reloading?
+        _ parts: ServerParts, origins: [String: ConfigOrigin], certificate: CertificateStore?, http: HTTPServerChannel.Shared,
+        sockets: ListeningSockets, manager: ServiceManager?, reloading: Reloading?
     ) {
         self.parts = parts
+        self.state = Mutex(State(origins: origins))
         self.certificate = certificate
         self.http = http
         self.sockets = sockets
@@ -107,7 +111,7 @@ package final class Operations: ServerOperations {
     /// addresses that this one does not listen on are free. Blocks.
     private func rehearse(_ program: NextProgram) throws {
         try program.check(within: Self.checkSeconds)
-        guard let config = try self.reloading?.read() else { return }
+        guard let config = try self.reloading?.read().config else { return }
         _ = try CertificateStore.pair(config.rtmps.files)
         _ = try KeyRing.load(config: config)
         let addresses: [(String, HostPort?)] = [
@@ -160,6 +164,8 @@ package final class Operations: ServerOperations {
 
     package var waitingSettings: [ConfigChange.Setting] { self.state.withLock { $0.waiting } }
     package var reloadedAtMs: Int64? { self.state.withLock { $0.reloadedAtMs } }
+    package var reloadProblem: String? { self.state.withLock { $0.reloadProblem } }
+    package var settings: [SettingInForce] { self.parts.config.settings(from: self.state.withLock { $0.origins }) }
 
     package func reload(by who: String) async -> Result<ReloadReport, ReloadRefusal> {
         let mayBegin = self.state.withLock { state in
@@ -180,7 +186,8 @@ package final class Operations: ServerOperations {
     /// Reads and checks everything before anything is changed. Blocks.
     private func reloadNow() -> Result<ReloadReport, ReloadRefusal> {
         do {
-            let change = self.parts.config.adopting(try self.reloading?.read() ?? self.parts.config)
+            let loaded = try self.reloading?.read()
+            let change = self.parts.config.adopting(loaded?.config ?? self.parts.config)
             let tls = self.certificate == nil ? nil : try CertificateStore.pair(change.config.rtmps.files)
             let keys = try KeyRing.load(config: change.config)
             self.parts.apply(change.config, keys)
@@ -190,10 +197,16 @@ package final class Operations: ServerOperations {
             self.state.withLock { state in
                 state.waiting = change.waiting
                 state.reloadedAtMs = WallClock.ms
+                state.reloadProblem = nil
+                guard var origins = loaded?.origins else { return }
+                // What waits for a restart has its former value.
+                for path in change.waiting.map(\.path) { origins[path] = state.origins[path] }
+                state.origins = origins
             }
             return .success(ReloadReport(change: change, hasCertificate: tls != nil, warnings: ConfigWarnings.of(change.config)))
         } catch {
             let lines = "\(error)".split(separator: "\n").map(String.init)
+            self.state.withLock { $0.reloadProblem = lines.joined(separator: "; ") }
             return .failure(.mistakes(lines))
         }
     }

@@ -17,6 +17,8 @@ import Testing
             try await server.waitForPush()
             let change = try await server.apply(["limits.publishersTotal": "1", "limits.viewersPerStream": "1", "limits.streamName": "8"])
             #expect(change.applied == ["limits.streamName", "limits.viewersPerStream", "limits.publishersTotal"] && change.waiting.isEmpty)
+            let limit = try await server.api("server/settings")["list"].list.first { $0["setting"].string == "limits.publishersTotal" }
+            #expect(limit?["value"].string == "1" && limit?["source"].string == "file", "the file's value is in force")
             try await eventually("the reload's line in the audit") {
                 let line = try await server.call("GET", "audit?operation=reloadSettings").json()["data"]["list"][0]
                 return line["after"]["limits.publishersTotal"].string == "1" && line["before"]["limits.viewersPerStream"].string != "1"
@@ -168,6 +170,8 @@ import Testing
                 #expect(change.waiting == ["relay.maxBehind", "log.format"] && change.applied.isEmpty)
             }
             #expect(try await server.call("GET", "server").json()["data"]["needRestart"].list.count == 2)
+            let waiting = try await server.api("server/settings")["list"].list.first { $0["setting"].string == "relay.maxBehind" }
+            #expect(waiting?["source"].string == "default" && waiting?["needsRestart"].bool == true, "the value in force is the former one")
             try await eventually("the line") {
                 server.earshot.process.errorsSoFar.components(separatedBy: "need a restart").count == 3
             }
@@ -196,6 +200,9 @@ import Testing
                 #expect(answer.status == 409, "\(text): \(answer.text)")
                 for word in words { #expect(answer.text.contains(word), "\(text): \(answer.text)") }
                 try await unchanged()
+                // The console tells of it until a reload succeeds.
+                let problem = try await server.api("server")["reloadProblem"].string ?? ""
+                for word in words { #expect(problem.contains(word), "\(text): \(problem)") }
             }
             try FileManager.default.removeItem(atPath: server.file)
             let missing = try await server.call("POST", "server/reload", "{}")
@@ -207,6 +214,7 @@ import Testing
             }
             try await unchanged()
             #expect(try await server.apply(good).applied.isEmpty)
+            #expect(try await server.api("server")["reloadProblem"].isNull)
         }
     }
 
