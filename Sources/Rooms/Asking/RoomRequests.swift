@@ -65,7 +65,7 @@ package struct RoomQuery: Sendable, Equatable {
 package struct RoomPage: Sendable {
     package let rooms: [Room]
     package let total: Int
-    /// Whether a text search may have more matches than `total`, which stops at 1,000.
+    /// Whether a text search may have more matches than `total`, which stops at 1,000; `next` goes on to 10,000.
     package let totalIsCapped: Bool
     /// The cursor for `after`; nil on the last page.
     package let next: String?
