@@ -256,7 +256,8 @@ package struct HLSEndpoint: HTTPPart {
     ) async throws(APIError) -> Response {
         if let why = self.services.rooms.playRefusal(session.path) {
             await self.close(session, why == .forbidden ? .forbidden : .roomClosed)
-            throw APIError(.forbidden, .forbidden, "\(session.path) may no longer be played.")
+            guard why == .forbidden else { throw APIError(.forbidden, .forbidden, "\(session.path) may no longer be played.") }
+            throw APIError(AdmissionRefusal.forbidden(session.path, self.services.rooms.playBan(session.path)))
         }
         guard let remuxer = try await self.remuxer(session.path, session.container) else { throw .notFound("live stream", session.path) }
         let name = String(request.uri.path[folder.endIndex...].dropFirst())

@@ -90,7 +90,7 @@ extension Talkback: TalkGateway {
     /// The channel of a room whose state allows talk.
     private func channel(_ name: TalkStreamName) async throws(AdmissionRefusal) -> (TalkChannel, Room) {
         if self.rooms.playRefusal(name.path) == .forbidden {
-            throw AdmissionRefusal(reason: .forbidden, message: "\(name.path) is forbidden.")
+            throw .forbidden(name.path, self.rooms.playBan(name.path))
         }
         let room: Room
         do throws(RegistryError) {

@@ -19,7 +19,7 @@ extension RoomTransaction {
         try condition?.check(room)
         let old = room
         let activeBefore = room.slots.filter(\.isActive)
-        if case .forbid = input, room.state == .expired { try self.leaveDevice(&room) }
+        if case .forbid = input, room.state == .expired { try self.leaveDevice(&room, by: actor) }
         do {
             try self.step(input, on: &room, by: actor)
         } catch let refusal as RoomRefusal {

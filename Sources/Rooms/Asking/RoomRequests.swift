@@ -220,6 +220,17 @@ package struct EndedPushQuery: Sendable, Equatable {
     }
 }
 
+/// What a refused client learns of a ban: when it ends, in milliseconds since 1970, and why it was made.
+package struct BanTerms: Sendable, Equatable {
+    package let untilMs: Int64
+    package let reason: String
+
+    package init(untilMs: Int64, reason: String) {
+        self.untilMs = untilMs
+        self.reason = reason
+    }
+}
+
 /// A stream that nobody may push to.
 package struct StreamBan: Sendable, Equatable {
     package let path: StreamPath
