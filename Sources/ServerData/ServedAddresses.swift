@@ -25,7 +25,9 @@ package struct ServedAddresses: Sendable, Equatable {
         for (name, address) in named { members.add(name, address.map { "\($0)" }) }
         var bytes: [UInt8] = []
         JSONValue.object(members).write(to: &bytes)
-        return WholeFile.replace(bytes + [0x0A], to: "\(directory)/\(Self.fileName)", mode: 0o644).map { "\($0.path): \(errorText($0.code))" }
+        return WholeFile.replace(bytes + [0x0A], to: "\(directory)/\(Self.fileName)", mode: 0o644).map {
+            "\($0.path): \(errorText($0.code))"
+        }
     }
 
     /// Nil when there is no such file, or none that can be read.
@@ -35,7 +37,9 @@ package struct ServedAddresses: Sendable, Equatable {
         defer { close(descriptor) }
         var buffer = [UInt8](repeating: 0, count: Self.longest)
         let count = read(descriptor, &buffer, buffer.count)
-        guard count > 0, let json = try? JSONParser.parse(buffer[..<count]), case .integer(let process)? = json["process"] else { return nil }
+        guard count > 0, let json = try? JSONParser.parse(buffer[..<count]), case .integer(let process)? = json["process"] else {
+            return nil
+        }
         func address(_ name: String) -> HostPort? {
             guard case .string(let text)? = json[name] else { return nil }
             return try? HostPort(parsing: text)

@@ -74,7 +74,8 @@ import Testing
                 #expect(answer.status == status, "\(answer.text)")
                 #expect(answer.headers["access-control-allow-origin"] == page && answer.headers["vary"] == "Origin", "\(answer.headers)")
             }
-            let foreign = try await Self.report(server, "cam1", TestCredential.signed("cam1"), "pushing", ["Origin": "https://evil.example"])
+            let foreign = try await Self.report(
+                server, "cam1", TestCredential.signed("cam1"), "pushing", ["Origin": "https://evil.example"])
             #expect(foreign.headers["access-control-allow-origin"] == nil && foreign.headers["vary"] == "Origin")
             let asked = try await HTTPAnswer.call("OPTIONS", "\(server.http)/push/live/cam1/heartbeat", headers: ["Origin": page])
             #expect(asked.status == 204 && asked.headers["access-control-allow-origin"] == page, "\(asked.headers)")

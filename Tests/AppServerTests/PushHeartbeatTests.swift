@@ -41,7 +41,8 @@ import Testing
             }
             // The state after the push's end, not the one before.
             let over = try await server.pacedBeat("cam1", query, "finished")
-            #expect(over["stop"].bool == false && over["state"].string == "interrupted" && over["stateReason"].string == "stopped", "\(over)")
+            #expect(
+                over["stop"].bool == false && over["state"].string == "interrupted" && over["stateReason"].string == "stopped", "\(over)")
             try await eventually("the push to end") { publisher.current.isClosed || publisher.current.sawEOF }
             try await server.wait("streams/published") { $0["list"][0]["stopReason"].string == "clientStopped" }
             await publisher.close()

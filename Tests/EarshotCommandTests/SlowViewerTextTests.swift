@@ -38,7 +38,8 @@ import Testing
     /// The sessions of another node of a cluster are not among those that are listed.
     @Test func allViewersAndAViewerThatIsNotListed() {
         let all = SlowViewerText.paragraph(of: "live/r1", Self.stream(slow: 2, of: 2), [])
-        #expect(all?.hasPrefix("2 of its 2 viewers are slow. The worst is 2400 ms behind live. All viewers of this stream are slow:") == true)
+        #expect(
+            all?.hasPrefix("2 of its 2 viewers are slow. The worst is 2400 ms behind live. All viewers of this stream are slow:") == true)
         let one = SlowViewerText.paragraph(of: "live/r1", Self.stream(slow: 1, of: 1), [])
         #expect(one?.hasPrefix("Its only viewer is slow. The worst is 2400 ms behind live. Its network or its player is too slow.") == true)
     }

@@ -213,7 +213,8 @@ import Testing
         #expect(try await self.due(test, Self.earshot).isEmpty)
         #expect(try await test.registry.redeliver(behind.id)?.id == behind.id)
         #expect(try await self.due(test, Self.earshot) == ["cam1 room.created"], "in order")
-        #expect(try await test.registry.deliveries(state: .pending, room: nil, before: nil, limit: 10).map(\.id) == all.map(\.id), "no copy")
+        #expect(
+            try await test.registry.deliveries(state: .pending, room: nil, before: nil, limit: 10).map(\.id) == all.map(\.id), "no copy")
         #expect(try await test.registry.redeliver(head.id)?.attempts == 1)
     }
 

@@ -30,7 +30,8 @@ enum PortChecks {
     static func compared(_ result: DoctorResult, _ running: HostPort, _ configured: HostPort?) -> DoctorResult {
         guard result.status == .pass, configured?.port != running.port, configured?.port != 0 else { return result }
         let settings = configured.map { "say \($0)" } ?? "switch it off"
-        return .warn(result.name, "\(running) is served, but the settings \(settings)", "restart the server for them to hold, or correct them")
+        return .warn(
+            result.name, "\(running) is served, but the settings \(settings)", "restart the server for them to hold, or correct them")
     }
 
     private static func served(_ name: String, _ address: HostPort) async -> DoctorResult {

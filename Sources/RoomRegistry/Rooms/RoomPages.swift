@@ -114,7 +114,8 @@ extension StoreAccess {
         let limit = filter.mark(Self.searchLimit + 1)
         let count =
             try self.number(
-                "SELECT count(*) FROM (SELECT 1 FROM \(self.matchingRooms) WHERE \(filter.sql) LIMIT \(limit)) AS counted", filter.arguments) ?? 0
+                "SELECT count(*) FROM (SELECT 1 FROM \(self.matchingRooms) WHERE \(filter.sql) LIMIT \(limit)) AS counted", filter.arguments
+            ) ?? 0
         if count > Int64(Self.searchLimit) { return (Self.searchLimit, true) }
         return (Int(count), try self.number(self.connection.dialect.deepMatch, [words, Self.searchDepth]) != nil)
     }
@@ -201,7 +202,9 @@ struct RoomPlan {
         if let state = range.state { filter.and("state = \(filter.mark(state.rawValue)) AND is_public = \(filter.mark(range.isPublic))") }
         filter.and(self.query.scope, room: "rooms.id")
         let (key, order) = self.place(&filter, table: "")
-        return ("SELECT row, id\(key) FROM rooms WHERE \(filter.sql) ORDER BY \(order) LIMIT \(filter.mark(self.longest))", filter.arguments)
+        return (
+            "SELECT row, id\(key) FROM rooms WHERE \(filter.sql) ORDER BY \(order) LIMIT \(filter.mark(self.longest))", filter.arguments
+        )
     }
 
     /// Rows that a statement needs for the page and for whether there is another.
