@@ -45,7 +45,12 @@ extension StreamsCommand {
             let query: [(String, String?)] = [
                 ("stream", name), ("role", "player"), ("sort", "-behind"), ("limit", "\(SlowViewerText.most)"),
             ]
-            return SlowViewerText.paragraph(of: name, stream, try await api.get(["sessions"], query)["list"].list)
+            var sessions: [JSONValue] = []
+            // A back end's token sees no connections.
+            do {
+                sessions = try await api.get(["sessions"], query)["list"].list
+            } catch let failure as CommandFailure where failure.status == .unauthorised {}
+            return SlowViewerText.paragraph(of: name, stream, sessions)
         }
 
         /// "a push from 10.0.0.7 was refused 12 s ago, 3 times in all: … (credential_wrong)"; nil if no push was refused.
@@ -54,8 +59,8 @@ extension StreamsCommand {
             let answer: JSONValue
             do {
                 answer = try await api.get(["streams", "refused"], query)
-            } catch let failure as CommandFailure where failure.status == .notFound {
-                // An older server lacks this call.
+            } catch let failure as CommandFailure where [.notFound, .unauthorised].contains(failure.status) {
+                // An older server lacks this call, and a back end's token may not ask.
                 return nil
             }
             guard let newest = answer["list"].list.first else { return nil }

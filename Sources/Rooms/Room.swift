@@ -132,6 +132,8 @@ package struct Room: Sendable, Equatable {
     package var deviceUid: String?
     /// Whether a push without a room created this one.
     package var isAdHoc = false
+    /// Who created it by a call, as the audit names callers ("token:app"): a token of role backend operates its own rooms. Nil if a push did.
+    package var creator: String?
     package var slots: [Slot]
     package var policy = RoomPolicy()
 
