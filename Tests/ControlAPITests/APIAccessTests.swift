@@ -112,7 +112,7 @@ import Testing
             try await api.refused(403, "POST", "streams/live/r1/drop", token: two)
             try await api.refused(403, "POST", "rooms/r1/record", #"{"action":"start"}"#, token: two)
             // A stream without a room, and a room that an admin made.
-            try await api.refused(403, "GET", "streams/live/none", token: one)
+            try await api.refused(404, "GET", "streams/live/none", token: one)
             _ = try await api.ok("POST", "rooms", #"{"roomId":"r2"}"#, status: 201)
             try await api.refused(403, "POST", "streams/live/r2/drop", token: one)
             _ = try await api.ok("GET", "streams/live/r1")
