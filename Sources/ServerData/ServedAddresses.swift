@@ -18,7 +18,7 @@ package struct ServedAddresses: Sendable, Equatable {
 
     /// Returns why it could not be written; nil when it is done.
     package func write(in directory: String) -> String? {
-        let named = [
+        let named: [(String, HostPort?)] = [
             ("rtmp", self.addresses.rtmp), ("rtmps", self.addresses.rtmps), ("http", self.addresses.http), ("https", self.addresses.https),
         ]
         var members = [JSONValue.Member(name: "process", value: .integer(Int64(self.process)))]
