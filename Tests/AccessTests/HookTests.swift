@@ -180,14 +180,14 @@ import Testing
         }
         #expect(
             try await pass(#"{"code":0,"id":"device 7"}"#)
-                == AdmissionPass(identity: "hook device 7", rank: 0, user: nil, isVerified: true, parameters: ""))
+                == AdmissionPass(identity: "hook device 7", rank: 0, user: nil, isVerified: true, parameters: "", isVerifiedByHook: true))
         #expect(
             try await pass(#"{"code":0,"user":"alice"}"#)
-                == AdmissionPass(identity: "user alice", rank: 0, user: "alice", isVerified: true, parameters: ""))
+                == AdmissionPass(identity: "user alice", rank: 0, user: "alice", isVerified: true, parameters: "", isVerifiedByHook: true))
         #expect(try await pass(#"{"code":0,"user":"alice","id":"x"}"#).identity == "hook x")
         #expect(
             try await pass(#"{"code":0}"#)
-                == AdmissionPass(identity: "address 127.0.0.1", rank: 7, user: nil, isVerified: true, parameters: ""))
+                == AdmissionPass(identity: "address 127.0.0.1", rank: 7, user: nil, isVerified: true, parameters: "", isVerifiedByHook: true))
     }
 
     @Test func itsMessageIsShownPlain() async throws {
