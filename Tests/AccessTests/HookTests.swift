@@ -187,7 +187,8 @@ import Testing
         #expect(try await pass(#"{"code":0,"user":"alice","id":"x"}"#).identity == "hook x")
         #expect(
             try await pass(#"{"code":0}"#)
-                == AdmissionPass(identity: "address 127.0.0.1", rank: 7, user: nil, isVerified: true, parameters: "", isVerifiedByHook: true))
+                == AdmissionPass(
+                    identity: "address 127.0.0.1", rank: 7, user: nil, isVerified: true, parameters: "", isVerifiedByHook: true))
     }
 
     @Test func itsMessageIsShownPlain() async throws {
