@@ -143,6 +143,14 @@ extension StoreAccess {
         return slot.path
     }
 
+    /// The room with this id, else the one of the device with this name, as the device's stream leads to it.
+    func room(named name: String) throws -> Room? {
+        if let room = try self.room(name) { return room }
+        let asked = StreamPath(app: "live", name: name)
+        let path = try self.stream(named: asked)
+        return path == asked ? nil : try self.room(ofStream: path)
+    }
+
     func room(ofStream path: StreamPath) throws -> Room? {
         try self.room(withID: "(SELECT room_id FROM slots WHERE app = $1 AND name = $2)", [path.app, path.name])
     }
