@@ -28,13 +28,14 @@ extension RTMPConnection {
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
             let services = self.services
             Task {
-                let refusal = await services.admission.memoryRefusal(request.address.path, isPublish: true)
-                let (own, named) = await services.talk.resolved(name, request)
+                let found = await services.talk.resolved(name, request)
+                var refusal = await services.admission.memoryRefusal(request.address.path, isPublish: true)
+                if refusal == nil { refusal = RTMPConnection.otherRoom(found.name, than: carriedFrom) }
                 let answer: Result<PublishAdmission, AdmissionRefusal> =
-                    if let refusal = refusal ?? Self.otherRoom(own, than: carriedFrom) { .failure(refusal) } else {
-                        await services.talk.admitTalker(own, named, pass)
+                    if let refusal { .failure(refusal) } else {
+                        await services.talk.admitTalker(found.name, found.request, pass)
                     }
-                connection.eventLoop.execute { connection.value.publishAdmitted(streamID, named, answer) }
+                connection.eventLoop.execute { connection.value.publishAdmitted(streamID, found.request, answer) }
             }
         } catch {
             self.refusePublish(streamID, error.reason, error.message, address)
@@ -51,13 +52,14 @@ extension RTMPConnection {
             let role = RTMPRole(connection: connection, streamID: streamID)
             let services = self.services
             Task {
-                let refusal = await services.admission.memoryRefusal(request.address.path, isPublish: false)
-                let (own, named) = await services.talk.resolved(name, request)
+                let found = await services.talk.resolved(name, request)
+                var refusal = await services.admission.memoryRefusal(request.address.path, isPublish: false)
+                if refusal == nil { refusal = RTMPConnection.otherRoom(found.name, than: carriedFrom) }
                 let answer: Result<(pass: AdmissionPass, listening: any TalkListening), AdmissionRefusal> =
-                    if let refusal = refusal ?? Self.otherRoom(own, than: carriedFrom) { .failure(refusal) } else {
-                        await services.talk.admitListener(own, named, pass, codec: acceptsOpus ? .opus : .aac, role: role)
+                    if let refusal { .failure(refusal) } else {
+                        await services.talk.admitListener(found.name, found.request, pass, codec: acceptsOpus ? .opus : .aac, role: role)
                     }
-                connection.eventLoop.execute { connection.value.listeningAdmitted(streamID, named, answer) }
+                connection.eventLoop.execute { connection.value.listeningAdmitted(streamID, found.request, answer) }
             }
         } catch {
             self.refusePlay(streamID, error.message, error.reason, address)
@@ -86,11 +88,11 @@ extension RTMPConnection {
     }
 
     /// Checks name, address and credential. A camera's push to the room on this connection is credential enough, but only for one name: its device is
-    /// one participant, which must not return under another name. A voice's push is not enough. `carriedFrom`: the push's room, if its credential
+    /// one participant, which must not return under another name. A voice's push is not enough. The room returned is the push's, if its credential
     /// is used; a device that pushes by its own name may use that for the channel, of which only the registry knows the room.
     private func checkTalk(
         _ action: AdmissionRequest.Action, _ address: StreamAddress
-    ) throws(AdmissionRefusal) -> (TalkStreamName, AdmissionRequest, AdmissionPass, carriedFrom: RoomID?) {
+    ) throws(AdmissionRefusal) -> (TalkStreamName, AdmissionRequest, AdmissionPass, RoomID?) {
         let name: TalkStreamName
         do throws(TalkStreamNameError) { name = try TalkStreamName(address) } catch {
             throw AdmissionRefusal(reason: .badName, message: "\(address.path): \(error).")
@@ -115,7 +117,7 @@ extension RTMPConnection {
     }
 
     /// The refusal of a push's credential for a channel that is not of the push's room.
-    private static func otherRoom(_ name: TalkStreamName, than carriedFrom: RoomID?) -> AdmissionRefusal? {
+    static func otherRoom(_ name: TalkStreamName, than carriedFrom: RoomID?) -> AdmissionRefusal? {
         guard let carriedFrom, carriedFrom != name.roomID else { return nil }
         return AdmissionRefusal(
             reason: .credentialWrong,
