@@ -10,14 +10,17 @@ package import Support
 package struct EventFeed {
     package let api: APIClient
     package let room: String?
+    /// Only events of these kinds, with commas between them; nil: all.
+    package let kinds: String?
     /// The id of the last delivered event; nil before the server's first answer.
     package private(set) var position: Int64?
     /// The server's newest event at the time of the connection.
     private var newest: Int64 = 0
 
-    package init(_ api: APIClient, room: String?, after: Int64?) {
+    package init(_ api: APIClient, room: String?, kinds: String?, after: Int64?) {
         self.api = api
         self.room = room
+        self.kinds = kinds
         self.position = after
     }
 
@@ -151,7 +154,8 @@ package struct EventFeed {
         headers.add(name: "Content-Length", value: "0")
         let head = HTTPRequestHead(
             version: .http1_1, method: .GET,
-            uri: server.target(["events"], [("after", self.position.map { "\($0)" }), ("roomId", self.room)]), headers: headers)
+            uri: server.target(["events"], [("after", self.position.map { "\($0)" }), ("roomId", self.room), ("kinds", self.kinds)]),
+            headers: headers)
         let limit = TimeAmount.milliseconds(self.api.timeout.milliseconds)
         do {
             let tls = server.isTLS ? try NIOSSLContext(configuration: .makeClientConfiguration()) : nil

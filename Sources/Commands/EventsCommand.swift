@@ -16,6 +16,7 @@ struct EventsCommand: AsyncParsableCommand {
             EXAMPLES
               earshot events follow
               earshot events follow --room-id r1 --json | jq .kind
+              earshot events follow --kinds room.live,room.expired
               earshot events list --after 1200
 
             \(ExitStatus.explanation)
@@ -31,6 +32,7 @@ struct EventsCommand: AsyncParsableCommand {
                 """)
         @Option(name: .option(.roomID), help: ArgumentHelp("Only events of this room.", valueName: "ID"))
         var room: String?
+        @OptionGroup var kinds: KindOptions
         @Option(
             help: ArgumentHelp(
                 "Start after this event; 0: with the oldest that is kept. (default: with new events)", valueName: "NUMBER"))
@@ -43,7 +45,7 @@ struct EventsCommand: AsyncParsableCommand {
             MultiThreadedEventLoopGroup.singleton.any().scheduleRepeatedTask(initialDelay: .seconds(1), delay: .seconds(1)) { _ in
                 if Console.isReaderGone { _exit(0) }
             }
-            var feed = EventFeed(api, room: self.room, after: self.after.map { Int64(clamping: $0) })
+            var feed = EventFeed(api, room: self.room, kinds: self.kinds.kinds, after: self.after.map { Int64(clamping: $0) })
             let options = self.options
             try await feed.follow { event in
                 if options.json {
@@ -57,10 +59,17 @@ struct EventsCommand: AsyncParsableCommand {
         }
     }
 
+    /// Which events are shown, as the server's feed and list take it.
+    struct KindOptions: ParsableArguments {
+        @Option(help: ArgumentHelp("Only events of these kinds, separated by commas: room.live,room.expired.", valueName: "KINDS"))
+        var kinds: String?
+    }
+
     struct List: ServerCommand {
         static let configuration = CommandConfiguration(abstract: "List events, the oldest first.")
         @Option(name: .option(.roomID), help: ArgumentHelp("Only events of this room.", valueName: "ID"))
         var room: String?
+        @OptionGroup var kinds: KindOptions
         @Option(help: ArgumentHelp("Start after this event. (default: with the oldest that is kept)", valueName: "NUMBER"))
         var after: UInt64?
         @OptionGroup var page: PageOptions
@@ -68,7 +77,7 @@ struct EventsCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let listing = Listing(
-                path: ["events"], query: [("roomId", self.room)], things: "events",
+                path: ["events"], query: [("roomId", self.room), ("kinds", self.kinds.kinds)], things: "events",
                 columns: [.right("ID"), .left("TIME"), .left("EVENT"), .left("ROOM"), .text("DATA")],
                 id: { $0["id"].plain }, row: EventText.row, size: ("limit", 1_000), first: self.after.map { "\($0)" })
             try await listing.show(api, self.options, count: self.page.count)

@@ -9,7 +9,8 @@ extension StreamsCommand {
             abstract: "Explain how a stream does: what is wrong, what it means, what to do.",
             discussion: """
                 The verdict is good, degraded (viewers get the stream, but not as well as they could) or bad (pictures stand, or there is \
-                no sound). A stream is judged once a second by what arrives from its publisher.
+                no sound). A stream is judged once a second by what arrives from its publisher. Viewers that are too slow for it are told of \
+                beside the verdict.
                 """)
         @Argument(help: ArgumentHelp("The stream.", valueName: "APP/NAME")) var stream: StreamArgument
         @OptionGroup var options: ServerOptions
@@ -26,10 +27,30 @@ extension StreamsCommand {
             if self.options.json { return try Console.print(health.indented()) }
             if self.options.quiet { return try Console.print(health["verdict"].plain ?? "-") }
             for line in HealthText.explanation(of: "\(self.stream)", stream) { try Console.print(line) }
+            if let slow = try await self.slowViewers(stream, api) {
+                try Console.print("")
+                try Console.print(slow)
+            }
             // Without a verdict, a refused device may be the reason why nobody pushes.
             if health["verdict"].plain == nil, let refusal = try await self.refusal(api) {
                 try Console.print("\(refusal.prefix(1).uppercased())\(refusal.dropFirst())")
             }
+        }
+
+        /// The stream's slow viewers in words; nil when there are none.
+        private func slowViewers(_ stream: JSONValue?, _ api: APIClient) async throws -> String? {
+            guard stream["slowViewers"].integer ?? 0 > 0 else { return nil }
+            // A device's name stands for the stream of its room, by which sessions list it.
+            let name = StreamText.path(stream) ?? "\(self.stream.app)/\(self.stream.name)"
+            let query: [(String, String?)] = [
+                ("stream", name), ("role", "player"), ("sort", "-behind"), ("limit", "\(SlowViewerText.most)"),
+            ]
+            var sessions: [JSONValue] = []
+            // A back end's token sees no connections.
+            do {
+                sessions = try await api.get(["sessions"], query)["list"].list
+            } catch let failure as CommandFailure where failure.status == .unauthorised {}
+            return SlowViewerText.paragraph(of: name, stream, sessions)
         }
 
         /// "a push from 10.0.0.7 was refused 12 s ago, 3 times in all: … (credential_wrong)"; nil if no push was refused.
@@ -38,8 +59,8 @@ extension StreamsCommand {
             let answer: JSONValue
             do {
                 answer = try await api.get(["streams", "refused"], query)
-            } catch let failure as CommandFailure where failure.status == .notFound {
-                // An older server lacks this call.
+            } catch let failure as CommandFailure where [.notFound, .unauthorised].contains(failure.status) {
+                // An older server lacks this call, and a back end's token may not ask.
                 return nil
             }
             guard let newest = answer["list"].list.first else { return nil }

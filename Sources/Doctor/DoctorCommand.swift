@@ -104,7 +104,7 @@ package struct DoctorCommand: AsyncParsableCommand {
             report.progress(check.name)
             try report.add(await check.run())
         }
-        let address = config.http.listen.reachable
+        let address = (subject.running(.http) ?? config.http.listen).reachable
         guard subject.isRunning else {
             let why = "no server uses \(subject.directory); left out: pushing, playing, recording, talk, webhooks"
             let advice = "start it (earshot serve), or name its data directory (--data) or its address (--server)"

@@ -171,6 +171,10 @@ package final class Server: Sendable {
         let addresses = BoundAddresses(
             rtmp: bound[0], rtmps: bound.count > 1 ? bound[1] : nil, http: http[0], https: http.count > 1 ? http[1] : nil)
         self.parts.connections.isBound(to: addresses)
+        // Only `earshot doctor` reads it: the server does without.
+        if let problem = ServedAddresses(process: Int(getpid()), addresses).write(in: self.config.data.directory) {
+            self.log.warning("The addresses that are served could not be written down", metadata: ["error": "\(problem)"])
+        }
         try await NodeForwarder.announce(self.parts.rooms, self.config, http: addresses.http)
         return addresses
     }

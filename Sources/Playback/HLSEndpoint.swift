@@ -54,9 +54,9 @@ package struct HLSEndpoint: HTTPPart {
             let page = PageRequest(request, context.channel)
             access = try self.access(page, request.uri.query ?? "", isFile: isFile ?? false)
         } catch {
-            return Self.finished(error.response(context), [])
+            return error.response(context).readable([])
         }
-        guard !isPreflight, let isFile else { return Self.finished(Response(status: .noContent, headers: Self.preflight), access) }
+        guard !isPreflight, let isFile else { return Response(status: .noContent, headers: Self.preflight).readable(access) }
         let response: Response
         do throws(APIError) {
             response =
@@ -66,20 +66,12 @@ package struct HLSEndpoint: HTTPPart {
         } catch {
             response = error.response(context)
         }
-        return Self.finished(response, access)
+        return response.readable(access)
     }
 
     private static let preflight: HTTPFields = [
         .accessControlAllowMethods: "GET, HEAD, OPTIONS", .accessControlAllowHeaders: "range", .accessControlMaxAge: "86400",
     ]
-
-    /// Adds `access`, the headers that allow the requesting page to play. They differ by page, so the answer has Vary for caches.
-    private static func finished(_ response: Response, _ access: [(HTTPField.Name, String)]) -> Response {
-        var response = response
-        for (name, value) in access { response.headers[name] = value }
-        response.headers[.vary] = "Origin"
-        return response
-    }
 
     /// Checks the page before admission; one that shows a credential is checked again once that is verified. Later requests count as their first
     /// playlist did. An unknown session is refused anyway, and its page may read why.
@@ -248,7 +240,8 @@ package struct HLSEndpoint: HTTPPart {
         }
         if let why = self.services.rooms.playRefusal(session.path) {
             session.end(why == .forbidden ? .forbidden : .roomClosed)
-            throw APIError(.forbidden, .forbidden, "\(session.path) may no longer be played.")
+            guard why == .forbidden else { throw APIError(.forbidden, .forbidden, "\(session.path) may no longer be played.") }
+            throw APIError(AdmissionRefusal.forbidden(session.path, self.services.rooms.playBan(session.path)))
         }
         return (session, String(path.dropFirst(folder.count + 1)))
     }

@@ -142,8 +142,9 @@ extension PlaybackServices {
         if let refusal = await self.admission.memoryRefusal(name.path, isPublish: false) { throw refusal }
         let role = TalkListener(on: eventLoop)
         // Browsers play AAC in every container.
-        let (pass, listening) = try await self.talk.admitListener(name, request, checked, codec: .aac, role: role).get()
-        return HTTPPlay(request: request, grant: PlayGrant(request, pass, self.admission.rules, listening), listener: role)
+        let (own, named) = await self.talk.resolved(name, request)
+        let (pass, listening) = try await self.talk.admitListener(own, named, checked, codec: .aac, role: role).get()
+        return HTTPPlay(request: named, grant: PlayGrant(named, pass, self.admission.rules, listening), listener: role)
     }
 
     /// Returns once there is something to hear: a mix begins with its first listener. Throws the answer if nobody speaks under the name.

@@ -215,3 +215,13 @@ package struct PageRules: Sendable {
         return "\"\(String(plain))\""
     }
 }
+
+extension Response {
+    /// Adds `access`, the headers of ``PageRules`` that let the requesting page read the answer. They differ by page, so it has Vary for caches.
+    package func readable(_ access: [(HTTPField.Name, String)]) -> Response {
+        var response = self
+        for (name, value) in access { response.headers[name] = value }
+        response.headers[.vary] = "Origin"
+        return response
+    }
+}

@@ -14,7 +14,7 @@ import Talk
 extension RTMPConnection {
     func decideTalkPublish(_ streamID: UInt32, _ address: StreamAddress) {
         do throws(AdmissionRefusal) {
-            let (name, request, pass) = try self.checkTalk(.publish, address)
+            let (name, request, pass, carriedFrom) = try self.checkTalk(.publish, address)
             if let refusal = self.services.admission.pushRates.refusal(of: request, pass) { throw refusal }
             let limit = self.services.config.limits.publishersTotal
             guard self.services.connections.admission.enterPublisher(limit: limit) else {
@@ -28,10 +28,14 @@ extension RTMPConnection {
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
             let services = self.services
             Task {
-                let refusal = await services.admission.memoryRefusal(request.address.path, isPublish: true)
+                let found = await services.talk.resolved(name, request)
+                var refusal = await services.admission.memoryRefusal(request.address.path, isPublish: true)
+                if refusal == nil { refusal = RTMPConnection.otherRoom(found.name, than: carriedFrom) }
                 let answer: Result<PublishAdmission, AdmissionRefusal> =
-                    if let refusal { .failure(refusal) } else { await services.talk.admitTalker(name, request, pass) }
-                connection.eventLoop.execute { connection.value.publishAdmitted(streamID, request, answer) }
+                    if let refusal { .failure(refusal) } else {
+                        await services.talk.admitTalker(found.name, found.request, pass)
+                    }
+                connection.eventLoop.execute { connection.value.publishAdmitted(streamID, found.request, answer) }
             }
         } catch {
             self.refusePublish(streamID, error.reason, error.message, address)
@@ -40,7 +44,7 @@ extension RTMPConnection {
 
     func decideTalkPlay(_ streamID: UInt32, _ address: StreamAddress) {
         do throws(AdmissionRefusal) {
-            let (name, request, pass) = try self.checkTalk(.play, address)
+            let (name, request, pass, carriedFrom) = try self.checkTalk(.play, address)
             try self.acquirePlayersPlace()
             let acceptsOpus = self.connect?.decodesOpus == true
             self.input.isDeciding = true
@@ -48,12 +52,14 @@ extension RTMPConnection {
             let role = RTMPRole(connection: connection, streamID: streamID)
             let services = self.services
             Task {
-                let refusal = await services.admission.memoryRefusal(request.address.path, isPublish: false)
+                let found = await services.talk.resolved(name, request)
+                var refusal = await services.admission.memoryRefusal(request.address.path, isPublish: false)
+                if refusal == nil { refusal = RTMPConnection.otherRoom(found.name, than: carriedFrom) }
                 let answer: Result<(pass: AdmissionPass, listening: any TalkListening), AdmissionRefusal> =
                     if let refusal { .failure(refusal) } else {
-                        await services.talk.admitListener(name, request, pass, codec: acceptsOpus ? .opus : .aac, role: role)
+                        await services.talk.admitListener(found.name, found.request, pass, codec: acceptsOpus ? .opus : .aac, role: role)
                     }
-                connection.eventLoop.execute { connection.value.listeningAdmitted(streamID, request, answer) }
+                connection.eventLoop.execute { connection.value.listeningAdmitted(streamID, found.request, answer) }
             }
         } catch {
             self.refusePlay(streamID, error.message, error.reason, address)
@@ -82,10 +88,11 @@ extension RTMPConnection {
     }
 
     /// Checks name, address and credential. A camera's push to the room on this connection is credential enough, but only for one name: its device is
-    /// one participant, which must not return under another name. A voice's push is not enough.
+    /// one participant, which must not return under another name. A voice's push is not enough. The room returned is the push's, if its credential
+    /// is used; a device that pushes by its own name may use that for the channel, of which only the registry knows the room.
     private func checkTalk(
         _ action: AdmissionRequest.Action, _ address: StreamAddress
-    ) throws(AdmissionRefusal) -> (TalkStreamName, AdmissionRequest, AdmissionPass) {
+    ) throws(AdmissionRefusal) -> (TalkStreamName, AdmissionRequest, AdmissionPass, RoomID?) {
         let name: TalkStreamName
         do throws(TalkStreamNameError) { name = try TalkStreamName(address) } catch {
             throw AdmissionRefusal(reason: .badName, message: "\(address.path): \(error).")
@@ -93,7 +100,8 @@ extension RTMPConnection {
         let request = AdmissionRequest(
             .rtmpTalk, action: action, address: TalkStreamName.canonical(address), remote: self.remoteAddress, session: self.id)
         let push = self.publishings.first {
-            $0.token != nil && $0.admission.session is RoomPublishSession && $0.admission.session.roomID == name.roomID
+            $0.token != nil && $0.admission.session is RoomPublishSession
+                && ($0.admission.session.roomID == name.roomID || $0.request.asked.name.exact == name.roomID.rawValue.exact)
         }
         let (pass, isCarried) = try self.services.talk.check(request, push: push.map { ($0.request, $0.admission.pass) }).get()
         if let push, isCarried, action == .publish, case .voice(let id) = name.target {
@@ -105,7 +113,15 @@ extension RTMPConnection {
             }
             push.talkName = id.rawValue
         }
-        return (name, request, pass)
+        return (name, request, pass, isCarried ? push?.admission.session.roomID : nil)
+    }
+
+    /// The refusal of a push's credential for a channel that is not of the push's room.
+    static func otherRoom(_ name: TalkStreamName, than carriedFrom: RoomID?) -> AdmissionRefusal? {
+        guard let carriedFrom, carriedFrom != name.roomID else { return nil }
+        return AdmissionRefusal(
+            reason: .credentialWrong,
+            message: "\(name.path): the push's credential is for room \(carriedFrom); this needs its own credential.")
     }
 
     /// Closes the connection after a refusal. A refusal for talk, or by a draining server, leaves the connection's other roles, if any, running.

@@ -10,7 +10,7 @@ struct RefusalTables: Sendable {
 
     init(_ store: StoreAccess, now: Int64) throws {
         (self.lastSignal, self.lastEvent) = store.node == nil ? (0, 0) : (try store.lastSignal(), try store.lastEventID())
-        self.plays = try store.closedStreams().map { .closed($0, true) } + store.bannedStreams().map { .banned($0, true) }
+        self.plays = try store.closedStreams().map { .closed($0, true) } + store.bannedStreams().map { .banned($0, $1) }
         self.kicks = try store.kicks(now: now)
     }
 }

@@ -125,7 +125,7 @@ extension RoomRegistry {
         }.asRegistryResult.get()
     }
 
-    /// Queues a copy of a delivery; nil if there is none with this id.
+    /// Queues a copy of a delivery, or makes one that still waits due now; nil if there is none with this id.
     package nonisolated func redeliver(
         _ id: Int64, keeping: KeptAnswer<WebhookDelivery?>? = nil
     ) async throws(RegistryError) -> WebhookDelivery? {

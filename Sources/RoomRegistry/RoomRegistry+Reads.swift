@@ -12,6 +12,12 @@ extension RoomRegistry {
         return room
     }
 
+    /// The room with this id, else the one of the device with this name: a device's name stands for its room's talk as for its stream.
+    package nonisolated func room(named name: String) async throws(RegistryError) -> Room {
+        guard let room = try await self.store.read({ try $0.room(named: name) }) else { throw .noSuchRoom(name) }
+        return room
+    }
+
     /// The device's open room, otherwise the one that ended last.
     package nonisolated func room(ofDevice uid: String) async throws(RegistryError) -> Room? {
         try await self.store.read { try $0.room(ofDevice: uid) }

@@ -161,6 +161,8 @@ package actor RoomRegistry {
     /// The reason why nobody may play this stream now (forbidden, room closed). Reads memory, for use at every join.
     package nonisolated func playRefusal(_ path: String) -> StateReason? { self.playTable.refusal(path) }
 
+    package nonisolated func playBan(_ path: String) -> BanTerms? { self.playTable.ban(path) }
+
     // MARK: - Start and stop
 
     /// Ends everything that the last run left running, applies overdue deadlines, then starts the timer. Throws ``StoreError``.

@@ -181,7 +181,7 @@ final class RoomTransaction {
             } else {
                 _ = try self.store.removeBan(of: slot.path)
             }
-            self.playChanges.append(.banned(slot.path, slot.isForbidden))
+            self.playChanges.append(.banned(slot.path, slot.forbiddenUntil.map { BanTerms(untilMs: $0, reason: slot.forbidReason ?? "") }))
         }
         if (old.state == .closed) != (room.state == .closed) {
             for slot in room.slots { self.playChanges.append(.closed(slot.path, room.state == .closed)) }

@@ -38,6 +38,8 @@ package enum StateReason: String, Sendable, Codable, CaseIterable {
     case dropped
     /// The server was restarted while the room was live.
     case serverRestart
+    /// The node of a cluster that had the push was lost: another one took the room over.
+    case nodeLost
     // forbidden
     case forbidden
     // expired
@@ -51,6 +53,8 @@ package enum StateReason: String, Sendable, Codable, CaseIterable {
 /// The reason a push ended, which decides what the room does next.
 package enum PushEnd: String, Sendable, Codable, CaseIterable {
     case clientStopped, connectionLost, mediaIdle, takenOver, dropped, forbidden, roomEnded, protocolError, serverShutdown, serverRestart
+    /// Its node of the cluster was lost, and another one ended the push.
+    case nodeLost
     /// The relay rejected the push after the room had admitted it.
     case refused
 
@@ -63,7 +67,7 @@ package enum PushEnd: String, Sendable, Codable, CaseIterable {
         case .takenOver, .dropped, .roomEnded, .forbidden: 21
         case .refused: 18
         case .protocolError: 6
-        case .serverShutdown, .serverRestart: 5
+        case .serverShutdown, .serverRestart, .nodeLost: 5
         }
     }
 
@@ -73,7 +77,7 @@ package enum PushEnd: String, Sendable, Codable, CaseIterable {
         case .dropped, .roomEnded: 100
         case .forbidden: 101
         case .takenOver: 102
-        case .clientStopped, .connectionLost, .mediaIdle, .protocolError, .serverShutdown, .serverRestart, .refused: nil
+        case .clientStopped, .connectionLost, .mediaIdle, .protocolError, .serverShutdown, .serverRestart, .nodeLost, .refused: nil
         }
     }
 }
@@ -128,6 +132,8 @@ package struct Room: Sendable, Equatable {
     package var deviceUid: String?
     /// Whether a push without a room created this one.
     package var isAdHoc = false
+    /// Who created it by a call, as the audit names callers ("token:app"): a token of role backend operates its own rooms. Nil if a push did.
+    package var creator: String?
     package var slots: [Slot]
     package var policy = RoomPolicy()
 

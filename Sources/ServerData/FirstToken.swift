@@ -56,21 +56,10 @@ package enum FirstToken {
         return bytes.allSatisfy { [0x20, 0x09, 0x0A, 0x0D, 0x00].contains($0) }
     }
 
-    /// Writes a temporary file and renames it: the file is whole or absent, and never readable by others.
+    /// The file is whole or absent, and never readable by others.
     private static func store(_ secret: String, at path: String) throws(FirstTokenError) {
-        let partial = path + ".new"
-        unlink(partial)
-        let descriptor = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw FirstTokenError(path: partial, code: errno) }
-        let bytes = Array((secret + "\n").utf8)
-        let isWritten = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) } == bytes.count && fsync(descriptor) == 0
-        let code = errno
-        close(descriptor)
-        guard isWritten else {
-            unlink(partial)
-            throw FirstTokenError(path: partial, code: code)
-        }
-        guard rename(partial, path) == 0 else { throw FirstTokenError(path: path, code: errno) }
+        guard let failure = WholeFile.replace(Array((secret + "\n").utf8), to: path, mode: 0o600) else { return }
+        throw FirstTokenError(path: failure.path, code: failure.code)
     }
 }
 

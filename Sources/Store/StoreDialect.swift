@@ -109,9 +109,8 @@ package enum StoreDialect: Sendable {
         }
     }
 
-    /// Joins matches with rooms. SQLite keeps the order of the left side.
+    /// Joins matches with rooms. SQLite begins with the left side.
     package var matchJoin: String { self == .sqlite ? "CROSS JOIN" : "JOIN" }
-    package var matchOrder: String { self == .sqlite ? "" : "ORDER BY match DESC" }
 
     /// A room's words, as the column takes them.
     package func words(of room: Room) -> String {

@@ -25,6 +25,17 @@ extension Talkback: TalkGateway {
         return self.rules.check(request, nowSeconds: WallClock.seconds).map { ($0, false) }
     }
 
+    package func resolved(
+        _ name: TalkStreamName, _ request: AdmissionRequest
+    ) async -> (name: TalkStreamName, request: AdmissionRequest) {
+        // A registry that cannot be read, or has no such room, refuses the name itself.
+        guard let room = try? await self.rooms.room(named: name.roomID.rawValue), room.id != name.roomID else { return (name, request) }
+        let (own, path) = (name.of(room.id), name.of(room.id).path)
+        var request = request
+        request.address = request.address.naming(app: TalkStreamName.app, String(path.dropFirst(TalkStreamName.app.utf8.count + 1)))
+        return (own, request)
+    }
+
     package func admitTalker(
         _ name: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass
     ) async -> Result<PublishAdmission, AdmissionRefusal> {
@@ -90,7 +101,7 @@ extension Talkback: TalkGateway {
     /// The channel of a room whose state allows talk.
     private func channel(_ name: TalkStreamName) async throws(AdmissionRefusal) -> (TalkChannel, Room) {
         if self.rooms.playRefusal(name.path) == .forbidden {
-            throw AdmissionRefusal(reason: .forbidden, message: "\(name.path) is forbidden.")
+            throw .forbidden(name.path, self.rooms.playBan(name.path))
         }
         let room: Room
         do throws(RegistryError) {

@@ -152,6 +152,24 @@ import Testing
         #expect(String(decoding: ended.body, as: UTF8.self).contains(#""param":"?own=1/2","reason":"too_slow","session""#))
     }
 
+    /// `verified` is what this server found, in the notice of a push's end as in its question: the hook's own yes does not count.
+    @Test(arguments: [false, true]) func verifiedIsTheSameAtTheEnd(_ isSigned: Bool) async throws {
+        try await ScriptedServer.run { _ in
+            .status(200, #"{"code":0}"#)
+        } _: { server in
+            let door = Self.door(server.port)
+            var pass = Self.pass
+            pass.isVerified = isSigned
+            let admitted = try await self.ask(door, pass: pass).get()
+            #expect(admitted.isVerified && admitted.isVerifiedByHook == !isSigned)
+            let request = try Doorkeeper.request("", from: "127.0.0.1")
+            for (action, pass) in [("on_publish", pass), ("on_unpublish", admitted)] {
+                let told = String(decoding: HookQuestion(action, request, pass, hiding: .standard).body, as: UTF8.self)
+                #expect(told.contains("\"verified\":\(isSigned)"), "\(told)")
+            }
+        }
+    }
+
     @Test func aHookMaySayWhoItIs() async throws {
         func pass(_ body: String) async throws -> AdmissionPass {
             try await ScriptedServer.run { _ in
@@ -162,14 +180,15 @@ import Testing
         }
         #expect(
             try await pass(#"{"code":0,"id":"device 7"}"#)
-                == AdmissionPass(identity: "hook device 7", rank: 0, user: nil, isVerified: true, parameters: ""))
+                == AdmissionPass(identity: "hook device 7", rank: 0, user: nil, isVerified: true, parameters: "", isVerifiedByHook: true))
         #expect(
             try await pass(#"{"code":0,"user":"alice"}"#)
-                == AdmissionPass(identity: "user alice", rank: 0, user: "alice", isVerified: true, parameters: ""))
+                == AdmissionPass(identity: "user alice", rank: 0, user: "alice", isVerified: true, parameters: "", isVerifiedByHook: true))
         #expect(try await pass(#"{"code":0,"user":"alice","id":"x"}"#).identity == "hook x")
         #expect(
             try await pass(#"{"code":0}"#)
-                == AdmissionPass(identity: "address 127.0.0.1", rank: 7, user: nil, isVerified: true, parameters: ""))
+                == AdmissionPass(
+                    identity: "address 127.0.0.1", rank: 7, user: nil, isVerified: true, parameters: "", isVerifiedByHook: true))
     }
 
     @Test func itsMessageIsShownPlain() async throws {

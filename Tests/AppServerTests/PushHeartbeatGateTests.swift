@@ -61,6 +61,29 @@ import Testing
         return publisher
     }
 
+    /// A page of an origin in `http.allowOrigin` may read the answer, a refusal too, and learns beforehand that it may send JSON.
+    @Test func pagesMayReadTheAnswer() async throws {
+        let page = "https://app.example"
+        try await PortlessServer.run({
+            Self.close(&$0)
+            $0.http.allowOrigin = [page]
+        }) { server in
+            _ = try await server.call("POST", "rooms", #"{"roomId":"cam1"}"#)
+            for (query, status) in [(TestCredential.signed("cam1"), 200), ("", 401)] {
+                let answer = try await Self.report(server, "cam1", query, "pushing", ["Origin": page])
+                #expect(answer.status == status, "\(answer.text)")
+                #expect(answer.headers["access-control-allow-origin"] == page && answer.headers["vary"] == "Origin", "\(answer.headers)")
+            }
+            let foreign = try await Self.report(
+                server, "cam1", TestCredential.signed("cam1"), "pushing", ["Origin": "https://evil.example"])
+            #expect(foreign.headers["access-control-allow-origin"] == nil && foreign.headers["vary"] == "Origin")
+            let asked = try await HTTPAnswer.call("OPTIONS", "\(server.http)/push/live/cam1/heartbeat", headers: ["Origin": page])
+            #expect(asked.status == 204 && asked.headers["access-control-allow-origin"] == page, "\(asked.headers)")
+            #expect(asked.headers["access-control-allow-methods"]?.contains("POST") == true)
+            #expect(asked.headers["access-control-allow-headers"] == "content-type")
+        }
+    }
+
     /// A push without a credential is its device's alone: no page, no other address and no other query acts on it.
     @Test func anOpenPush() async throws {
         try await PortlessServer.run(Self.open) { server in

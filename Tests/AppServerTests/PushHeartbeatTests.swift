@@ -39,7 +39,10 @@ import Testing
                 try await publisher.send(tags)
                 return try await server.api("rooms/cam1")["state"].string == "live"
             }
-            #expect(try await server.pacedBeat("cam1", query, "finished")["stop"].bool == false)
+            // The state after the push's end, not the one before.
+            let over = try await server.pacedBeat("cam1", query, "finished")
+            #expect(
+                over["stop"].bool == false && over["state"].string == "interrupted" && over["stateReason"].string == "stopped", "\(over)")
             try await eventually("the push to end") { publisher.current.isClosed || publisher.current.sawEOF }
             try await server.wait("streams/published") { $0["list"][0]["stopReason"].string == "clientStopped" }
             await publisher.close()

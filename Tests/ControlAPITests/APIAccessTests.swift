@@ -86,9 +86,38 @@ import Testing
                 "leaveRoom", "listMembers", "kickMember", "makePushUrl", "makePlayUrls", "drawPushUrl", "paintPushUrl", "listEvents",
                 "listRoomEvents",
                 "makeEventTicket", "getTalk", "changeTalk", "changeFloor", "muteTalker", "kickTalker", "allowTalker", "makeTalkToken",
-                "listGatherings", "getGathering", "pauseQueue", "resumeQueue", "removeFromQueue", "makeChannelToken",
+                "getStream", "dropStream", "recordRoom", "listGatherings", "getGathering", "pauseQueue", "resumeQueue", "removeFromQueue",
+                "makeChannelToken",
             ])
         #expect(APIRoute.all.filter { $0.role == nil }.map(\.name) == ["getOpenAPI"])
+    }
+
+    /// An app's back end operates its own rooms: drops, records and sees the health of those that its token created, by its name, and nobody else's.
+    @Test func aBackEndOperatesItsOwnRooms() async throws {
+        try await UnboundServer.run { server in
+            let api = try await CheckedAPI(server)
+            var secrets: [String: String] = [:]
+            for name in ["one", "two"] {
+                let made = try await api.ok("POST", "tokens", #"{"name":"\#(name)","role":"backend"}"#, status: 201)
+                secrets[name] = try made["secret"].string.orThrow()
+            }
+            let (one, two) = (try secrets["one"].orThrow(), try secrets["two"].orThrow())
+            _ = try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201, token: one)
+            let state = try await api.ok("GET", "streams/live/r1", token: one)
+            #expect(state["state"].string == "inactive", "\(state)")
+            #expect(try await api.ok("POST", "streams/live/r1/drop", token: one)["wasDropped"].bool == false)
+            // Not live, which its own token is told.
+            try await api.refused(409, "POST", "rooms/r1/record", #"{"action":"start"}"#, token: one)
+            // Another's.
+            try await api.refused(403, "GET", "streams/live/r1", token: two)
+            try await api.refused(403, "POST", "streams/live/r1/drop", token: two)
+            try await api.refused(403, "POST", "rooms/r1/record", #"{"action":"start"}"#, token: two)
+            // A stream without a room, and a room that an admin made.
+            try await api.refused(404, "GET", "streams/live/none", token: one)
+            _ = try await api.ok("POST", "rooms", #"{"roomId":"r2"}"#, status: 201)
+            try await api.refused(403, "POST", "streams/live/r2/drop", token: one)
+            _ = try await api.ok("GET", "streams/live/r1")
+        }
     }
 
     @Test func badTokensAreRefused() async throws {

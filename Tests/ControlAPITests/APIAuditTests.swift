@@ -80,7 +80,7 @@ import Testing
             let secret = try app["secret"].string.orThrow()
             try await api.refused(401, "POST", "rooms/r1/close", token: "")
             try await api.refused(401, "POST", "rooms/r1/close", token: "earshot_wrong")
-            try await api.refused(403, "POST", "streams/live/x/drop", token: secret)
+            try await api.refused(403, "POST", "streams/live/x/forbid", token: secret)
             try await api.refused(404, "POST", "rooms/none/close", token: secret)
             try await api.refused(401, "GET", "rooms", token: "earshot_other")
             try await api.ok("DELETE", "tokens/\(app["tokenId"].int ?? 0)")
@@ -98,7 +98,7 @@ import Testing
             #expect(all.first { $0["result"].string == "not_found" }?["roomId"].string == "none")
             #expect(await server.lines.comes("An API call was refused", "call=closeRoom", "status=401", "tokenHash="))
             #expect(await server.lines.comes("An API call was refused", "call=listRooms", "status=401", "tokenHash="))
-            #expect(await server.lines.comes("An API call was refused", "call=dropStream", "status=403", "token=app", "request="))
+            #expect(await server.lines.comes("An API call was refused", "call=forbidStream", "status=403", "token=app", "request="))
             #expect(!server.lines.all.contains { $0.contains(secret) || $0.contains("earshot_wrong") })
         }
     }

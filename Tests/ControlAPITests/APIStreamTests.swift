@@ -49,10 +49,12 @@ import Testing
             let pushes = try await api.ok("GET", "streams/published?app=live&name=cam")["list"]
             #expect(pushes.list.map(\.["name"].string) == ["acme-1"])
             #expect(try await api.ok("POST", "streams/live/cam/drop")["wasDropped"].bool == false, "no connection")
+            #expect(try await api.ok("GET", "rooms/cam/talk")["roomId"].string == "acme-1")
             // A token's limits are about the stream, whatever it is called.
             let token = try await api.limitedToken()
             try await api.ok("POST", "rooms", #"{"roomId":"zulu","deviceUid":"acme-x"}"#, status: 201)
             #expect(try await api.ok("GET", "streams/live/cam", token: token)["name"].string == "acme-1")
+            try await api.refused(404, "GET", "rooms/acme-x/talk", token: token)
             for (call, body) in [("drop", nil), ("forbid", "{}"), ("resume", nil)] {
                 try await api.refused(404, "POST", "streams/live/acme-x/\(call)", body, token: token)
             }

@@ -76,12 +76,13 @@ import Testing
                 try await Self.makeRoom("r1", server)
                 let all = try ClientProcess(try cli.line(["events", "follow", "--after", "0"]))
                 let one = try ClientProcess(try cli.line(["events", "follow", "--room-id", "r1", "--quiet"]))
-                defer { for process in [all, one] { process.send(SIGKILL) } }
-                try await eventually("both to listen") { server.server.parts.events.listeners == 2 }
+                let closed = try ClientProcess(try cli.line(["events", "follow", "--kinds", "room.closed,room.deleted", "--quiet"]))
+                defer { for process in [all, one, closed] { process.send(SIGKILL) } }
+                try await eventually("all to listen") { server.server.parts.events.listeners == 3 }
                 try await Self.makeRoom("r2", server)
                 _ = try await server.rooms.apply(.close, to: "r1", action: "close", by: Self.actor)
                 try await eventually("three lines") { all.outputSoFar.split(separator: UInt8(ascii: "\n")).count == 3 }
-                try await eventually("one line") { !one.outputSoFar.isEmpty }
+                for process in [one, closed] { try await eventually("one line") { !process.outputSoFar.isEmpty } }
                 all.send(SIGTERM)
                 one.send(SIGINT)
                 let told = try await all.outcome()
@@ -90,6 +91,10 @@ import Testing
                 for text in told.lines { #expect(text.wholeMatch(of: line) != nil, "\(text)") }
                 // Only r1's events, and only those after the follower's start.
                 #expect(try await one.outcome().text == "3\n")
+                // Only the closing, which is of the kinds asked for; the list takes them too.
+                closed.send(SIGINT)
+                #expect(try await closed.outcome().text == "3\n")
+                #expect(try await cli("events", "list", "--kinds", "room.closed", "--quiet").text == "3\n")
             }
         }
     }

@@ -52,6 +52,25 @@ import Testing
         #expect(lines.all.filter { $0.contains("works again") }.count == 1)
     }
 
+    /// Failures one after another are an outage; one between successes may be its delivery's own.
+    @Test func anOutageIsMoreThanOneFailure() {
+        let (log, _) = Self.log()
+        let target = WebhookFormTests.earshot
+        func attempt(_ verdict: WebhookVerdict) {
+            log.attempted(WebhookFormTests.entry(target: target), verdict, problem: "no answer within 20 s", now: 1_000)
+        }
+        #expect(log.isInOutage(target.id), "nothing is known of the time before the start")
+        attempt(.delivered)
+        #expect(!log.isInOutage(target.id))
+        attempt(.retry(at: 0))
+        #expect(!log.isInOutage(target.id))
+        attempt(.retry(at: 0))
+        #expect(log.isInOutage(target.id))
+        attempt(.delivered)
+        attempt(.retry(at: 0))
+        #expect(!log.isInOutage(target.id), "counted anew")
+    }
+
     /// A target that comes and goes gets no more lines than one that stays away.
     @Test func aTargetThatFlapsDoesNotFillItEither() {
         let (log, lines) = Self.log()

@@ -29,6 +29,13 @@ import Testing
         ] {
             #expect(try await Self.names(test, name) == stream, "\(name)")
         }
+        // The same for a room by its device, as talk names it: not by another room's stream.
+        for (name, room) in [("dev", "cam1"), ("cam1", "cam1"), ("mixer", "stage"), ("own", "own")] {
+            #expect(try await test.registry.room(named: name).id.rawValue == room, "\(name)")
+        }
+        for name in ["cam1-2", "DEV"] {
+            await #expect(throws: RegistryError.noSuchRoom(name)) { try await test.registry.room(named: name) }
+        }
         // As for pushes, the room that ended last has the device until another room has it.
         try await test.apply(.close, "cam1")
         #expect(try await Self.names(test, "live/dev") == "live/cam1")

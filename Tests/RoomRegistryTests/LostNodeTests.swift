@@ -29,7 +29,7 @@ import Testing
             a.registry.mediaArrived(back.sequence, MediaSummary())
             try await eventually("the clearing up", within: 60) {
                 let room = try await a.registry.room("cam2")
-                return room.state == .interrupted && room.reason == .serverRestart && room.slots[0].sequence == nil
+                return room.state == .interrupted && room.reason == .nodeLost && room.slots[0].sequence == nil
             }
             #expect(try await a.registry.room("cam1").state == .live)
             // Marked in a transaction after that of its last push.
@@ -53,7 +53,7 @@ import Testing
             b.registry.mediaArrived(grant.sequence, MediaSummary())
             await b.settle()
             try await cluster.expireLease(of: "b")
-            try await eventually("the cut", within: 60) { b.cuts.contains("live/cam1 \(grant.sequence.rawValue) serverRestart") }
+            try await eventually("the cut", within: 60) { b.cuts.contains("live/cam1 \(grant.sequence.rawValue) nodeLost") }
             // Facts of the former life change nothing.
             b.registry.pushEnded(grant.sequence, .connectionLost)
             try await eventually("the return", within: 60) { await b.push("live/cam1", as: "cam1").isSuccess }

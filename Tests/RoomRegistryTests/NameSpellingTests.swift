@@ -29,7 +29,7 @@ import Testing
         #expect(kicks.until(Self.composed, path: "live/\(Self.composed)", now: 1) == 10)
         #expect(kicks.until(Self.composed, path: "live/\(Self.decomposed)", now: 1) == nil)
         let plays = PlayTable()
-        plays.apply([.banned(StreamPath(app: "live", name: Self.composed), true)])
+        plays.apply([.banned(StreamPath(app: "live", name: Self.composed), BanTerms(untilMs: .max, reason: ""))])
         #expect(plays.refusal("live/\(Self.composed)") == .forbidden && plays.refusal("live/\(Self.decomposed)") == nil)
     }
 }

@@ -100,9 +100,9 @@ import Testing
             ]
             for request in others { #expect(await !test.registry.admitPush(request).isSuccess, "\(request)") }
             // As another node's signals would have it.
-            await test.registry.playTable.apply([.banned(Self.path, true)])
+            await test.registry.playTable.apply([.banned(Self.path, BanTerms(untilMs: .max, reason: ""))])
             #expect(await !test.registry.admitPush(Self.request()).isSuccess)
-            await test.registry.playTable.apply([.banned(Self.path, false)])
+            await test.registry.playTable.apply([.banned(Self.path, nil)])
             let kick = Kick(roomID: grant.roomID, user: "anna", until: test.now + 10_000)
             test.registry.kickTable.apply([(kick, [Self.path])], now: test.now)
             #expect(await !test.registry.admitPush(Self.request()).isSuccess)

@@ -83,6 +83,23 @@ import Testing
         #expect(try await test.push("live/dev1").get().roomID.rawValue == "cam2")
     }
 
+    /// An expired room that is pushed to again keeps its device; if another open room has it by now, an event says that it is lost.
+    @Test(arguments: [false, true]) func aReopenedRoomKeepsItsDeviceOrSaysThatItIsLost(_ isTaken: Bool) async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await Self.expired(test)
+        if isTaken { try await test.create("cam2") { $0.deviceUid = "dev1" } }
+        let before = test.events.count
+        #expect(try await test.push("live/cam1").get().roomID.rawValue == "cam1")
+        await test.settle()
+        let room = try await test.registry.room("cam1")
+        #expect(room.state == .created && room.deviceUid == (isTaken ? nil : "dev1"))
+        let events = test.events.dropFirst(before).filter { $0.roomID?.rawValue == "cam1" }
+        let kinds: [RoomEvent.Kind] = isTaken ? [.roomUpdated, .roomCreated] : [.roomCreated]
+        #expect(events.map(\.kind).filter(kinds.contains) == kinds, "\(events)")
+        if isTaken { #expect(events.first?.data.contains(#""changed":["deviceUid"]"#) == true, "\(events)") }
+    }
+
     // MARK: - Versions
 
     @Test func aChangeForAnotherVersionIsRefused() async throws {

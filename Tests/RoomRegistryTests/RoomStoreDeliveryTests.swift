@@ -174,6 +174,50 @@ import Testing
         #expect(try await test.registry.deliveries(state: .pending, room: "cam1", before: nil, limit: 10).map(\.event) == events.reversed())
     }
 
+    /// A target that answers again gets what its outage had put off soon, not after the longest wait. What it refused, and other targets', waits on.
+    @Test func whatAnOutagePutOffIsDueSoon() async throws {
+        let test = try TestRegistry { $0.webhooks = [Self.earshot, Self.other] }
+        defer { test.remove() }
+        for room in ["lost", "broken", "refused", "soon", "fresh"] { try await test.create(room) }
+        let tries: [String: (status: Int?, after: Int64)] = [
+            "lost": (nil, 900_000), "broken": (503, 900_000), "refused": (422, 900_000), "soon": (500, 5_000),
+        ]
+        for entry in try await test.registry.dueDeliveries(limit: 100).due {
+            guard let room = entry.event.roomID?.rawValue, let attempt = tries[room] else { continue }
+            try await test.registry.recordAttempt(
+                entry.id, status: attempt.status, error: "no", durationMs: 1, retryAt: test.now + attempt.after)
+        }
+        #expect(try await test.registry.hastenAfterOutage(of: Self.earshot, spreadMs: 10_000) == 2)
+        #expect(try await test.registry.hastenAfterOutage(of: Self.earshot, spreadMs: 10_000) == 0, "once")
+        func waits(_ target: WebhookTarget) async throws -> [String: Int64] {
+            let list = try await test.registry.deliveries(state: .pending, room: nil, target: target, before: nil, limit: 100)
+            return Dictionary(uniqueKeysWithValues: list.map { ($0.event.roomID?.rawValue ?? "-", $0.dueAt - test.now) })
+        }
+        let own = try await waits(Self.earshot)
+        for room in ["lost", "broken"] { #expect((0..<10_000).contains(own[room] ?? -1), "\(own)") }
+        #expect(own["refused"] == 900_000 && own["soon"] == 5_000 && own["fresh"] == 0, "\(own)")
+        #expect(try await waits(Self.other)["lost"] == 900_000)
+    }
+
+    /// A delivery that still waits is not copied: it is due now, and so is what it waits behind.
+    @Test func oneThatWaitsIsDueNowInsteadOfCopied() async throws {
+        let test = try TestRegistry { $0.webhooks = [Self.earshot] }
+        defer { test.remove() }
+        try await test.create("cam1")
+        try await test.apply(.renew(byMs: 1), "cam1")
+        let head = try #require(try await test.registry.dueDeliveries(limit: 10).due.first)
+        try await test.registry.recordAttempt(head.id, status: 500, error: "no", durationMs: 1, retryAt: test.now + 900_000)
+        let all = try await test.registry.deliveries(state: .pending, room: nil, before: nil, limit: 10)
+        let behind = try #require(all.first)
+        #expect(all.count == 2 && behind.id != head.id)
+        #expect(try await self.due(test, Self.earshot).isEmpty)
+        #expect(try await test.registry.redeliver(behind.id)?.id == behind.id)
+        #expect(try await self.due(test, Self.earshot) == ["cam1 room.created"], "in order")
+        #expect(
+            try await test.registry.deliveries(state: .pending, room: nil, before: nil, limit: 10).map(\.id) == all.map(\.id), "no copy")
+        #expect(try await test.registry.redeliver(head.id)?.attempts == 1)
+    }
+
     // MARK: - Idempotency
 
     /// Makes a room as a call with a key does.

@@ -279,6 +279,23 @@ import Testing
         query.text = "cam"
         let page = try await test.registry.rooms(query)
         #expect(page.total == 1_000 && page.totalIsCapped && page.rooms.count == 20)
+        // Its pages go on, in every order, whichever the match's age.
+        for order in RoomQuery.Order.allCases {
+            var all = RoomQuery()
+            (all.text, all.order, all.size) = ("cam", order, 200)
+            var (seen, pages): ([String], Int) = ([], 0)
+            repeat {
+                let page = try await test.registry.rooms(all)
+                #expect(page.total == 1_000 && page.totalIsCapped)
+                seen += page.rooms.map(\.id.rawValue)
+                (all.after, pages) = (page.next, pages + 1)
+            } while all.after != nil && pages < 10
+            #expect(seen.count == 1_010 && Set(seen).count == 1_010, "\(order): \(seen.count)")
+            if order == .id { #expect(seen == seen.sorted()) }
+        }
+        query.page = 51
+        #expect(try await test.registry.rooms(query).rooms.count == 10)
+        query.page = 1
         query.text = "cam 10"
         let few = try await test.registry.rooms(query)
         #expect(few.total == 11 + 10 && !few.totalIsCapped)
@@ -382,6 +399,9 @@ import Testing
             _ = try store.pendingDeliveries()
             _ = try store.giveUpOldest(1, of: WebhookTarget(url: "http://y/", format: .earshot), now: test.now)
             _ = try store.redeliverFailed(to: WebhookTarget(url: "http://x/", format: .earshot), RedeliveryQuery(), now: test.now)
+            _ = try store.hastenAfterOutage(
+                of: WebhookTarget(url: "http://x/", format: .earshot), spreadMs: 1, limit: 5, now: test.now)
+            _ = try store.redeliver(1, now: test.now)
             _ = try store.dropDeliveries(of: WebhookTarget(url: "http://y/", format: .earshot), limit: 5)
             _ = try store.recordAttempt(1, status: 500, error: nil, durationMs: 1, retryAt: test.now, now: test.now)
             _ = try store.recordAttempt(1, status: 200, error: nil, durationMs: 1, retryAt: nil, now: test.now)

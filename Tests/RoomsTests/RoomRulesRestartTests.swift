@@ -33,6 +33,16 @@ import Testing
         #expect(work.description == "interrupted/serverRestart [-] 530")
     }
 
+    /// Another node ends the push of a lost one; if the whole cluster starts anew meanwhile, the device has its grace from there.
+    @Test func aLostNodesRoomSaysSoAndHasItsGraceFromTheNextStart() throws {
+        var work = try RoomAtWork()
+        try work.push(5, at: 1)
+        try work.at(100, .pushEnded(slot: 1, sequence: 5, .nodeLost))
+        #expect(work.description == "interrupted/nodeLost [-] room.interrupted 130")
+        try work.at(120, .serverStarted)
+        #expect(work.description == "interrupted/serverRestart [-] 150")
+    }
+
     @Test func deadlinesThatPassedMeanwhileAreApplied() throws {
         var never = try RoomAtWork()
         try never.at(5_000, .serverStarted)

@@ -90,6 +90,7 @@ import Testing
                 interrupted/publisherLost [-] room.interrupted 40
                 end5.dropped, end5.forbidden, end5.roomEnded -> interrupted/dropped [-] room.interrupted 40
                 end5.serverShutdown, end5.serverRestart -> interrupted/serverRestart [-] room.interrupted 40
+                end5.nodeLost -> interrupted/nodeLost [-] room.interrupted 40
                 beat, beatDevice -> same
                 beatOwner -> live/media [5*] 55
                 joinOwner, joinOther, leaveOther -> same
@@ -138,6 +139,7 @@ import Testing
                 interrupted/publisherLost [-] 40
                 end5.dropped, end5.forbidden, end5.roomEnded -> interrupted/dropped [-] 40
                 end5.serverShutdown, end5.serverRestart -> interrupted/serverRestart [-] 40
+                end5.nodeLost -> interrupted/nodeLost [-] 40
                 beat, beatDevice, beatOwner -> interrupted/mediaIdle [5] 55
                 joinOwner, joinOther, leaveOther -> same
                 leaveOwner -> interrupted/mediaIdle [5] room.ownerOffline 106
@@ -161,7 +163,7 @@ import Testing
                 pauseAPI -> refused: live
                 end5.clientStopped -> interrupted/stopped [-] 13
                 end5.connectionLost, end5.mediaIdle, end5.takenOver, end5.protocolError, end5.refused -> interrupted/paused [-] 126
-                end5.serverShutdown, end5.serverRestart -> interrupted/paused [-] 126
+                end5.serverShutdown, end5.serverRestart, end5.nodeLost -> interrupted/paused [-] 126
                 end5.dropped, end5.forbidden, end5.roomEnded -> interrupted/dropped [-] 40
                 beat, beatDevice, beatOwner -> interrupted/paused [5] 55
                 joinOwner, joinOther, leaveOther -> same

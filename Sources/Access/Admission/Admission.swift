@@ -53,6 +53,8 @@ package struct AdmissionPass: Sendable, Equatable {
     package var isVerified: Bool
     /// The query without credentials.
     package var parameters: String
+    /// Verified by a hook's answer alone: no credential of this server was found good.
+    package var isVerifiedByHook = false
     /// Admitted only because a hook will decide: without the hook's answer the pass is worthless, even if the settings have changed meanwhile.
     package var needsHook = false
 }

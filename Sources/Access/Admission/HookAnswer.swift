@@ -84,6 +84,7 @@ struct HookAnswer {
         }
         var pass = pass
         // The hook vouches for the client from here on.
+        pass.isVerifiedByHook = pass.isVerifiedByHook || !pass.isVerified
         pass.isVerified = true
         if let id = self.body.id {
             pass.identity = "hook \(id)"

@@ -27,7 +27,8 @@ struct HookQuestion {
         members.add("stream", request.asked.name)
         members.add("time", Instant.secondsText(atMs))
         members.add("user", pass.user)
-        members.append(JSONValue.Member(name: "verified", value: .bool(pass.isVerified)))
+        // By this server: the same in the notice of the end as in the question, which had no answer yet.
+        members.append(JSONValue.Member(name: "verified", value: .bool(pass.isVerified && !pass.isVerifiedByHook)))
         var body: [UInt8] = []
         JSONValue.object(members).write(to: &body)
         self.body = body

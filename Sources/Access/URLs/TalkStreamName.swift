@@ -13,12 +13,19 @@ package struct TalkStreamName: Sendable, Equatable {
     /// The app whose connections may use these names too.
     private static let host = "live"
 
-    package let roomID: RoomID
+    package private(set) var roomID: RoomID
     package let target: TalkAddress
 
     package var path: String { Self.path(self.roomID, self.target) }
 
     package static func path(_ room: RoomID, _ target: TalkAddress) -> String { "\(self.prefix(of: room))\(target.name)" }
+
+    /// The same participant's name in another room's channel.
+    package func of(_ room: RoomID) -> TalkStreamName {
+        var other = self
+        other.roomID = room
+        return other
+    }
 
     /// Prefix of every stream of the room's channel.
     package static func prefix(of room: RoomID) -> String { "\(Self.app)/\(room)/" }

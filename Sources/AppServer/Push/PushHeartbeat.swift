@@ -46,7 +46,10 @@ final class PushHeartbeat: HTTPPart {
 
     func door(_ request: Request) -> Door? { Self.stream(of: request.uri.path) == nil ? nil : .heartbeat }
 
+    /// A broadcaster's page may read the answer as they may read a playlist; who may report is decided without them.
     func respond(to request: Request, _ context: APIContext) async -> Response {
+        let access = self.services.pages.withCredential(PageRequest(request, context.channel))
+        guard request.method != .options else { return Response(status: .noContent, headers: Self.preflight).readable(access) }
         let answer: APIAnswer
         do {
             answer = APIAnswer(.ok, try await self.answer(request, context))
@@ -54,8 +57,12 @@ final class PushHeartbeat: HTTPPart {
             let error = (error as? APIError) ?? APIError(.internalServerError, .internal, "The server failed to carry out the call.")
             answer = APIAnswer(error, requestID: context.id)
         }
-        return answer.response(to: request)
+        return answer.response(to: request).readable(access)
     }
+
+    private static let preflight: HTTPFields = [
+        .accessControlAllowMethods: "POST, OPTIONS", .accessControlAllowHeaders: "content-type", .accessControlMaxAge: "86400",
+    ]
 
     private func answer(_ request: Request, _ context: APIContext) async throws -> JSONValue {
         guard request.method == .post else {
@@ -186,12 +193,11 @@ final class PushHeartbeat: HTTPPart {
         case .pushing, .resumed: return try await rooms.apply(.heartbeat(sender: permit.pass.user), to: id, action: "heartbeat", by: actor)
         case .paused: return try await rooms.apply(.pauseAnnounced(slot: slot.number), to: id, action: "pause", by: actor)
         case .finished:
-            if let running = permit.running,
+            if let running = permit.running {
                 await self.services.control.cut(slot.path, sequence: running, .clientStopped, endsViewers: false)
-            {
-                return try await rooms.room(id)
             }
-            // Its connection was lost before.
+            // Behind the push's end in the registry's queue, so that the answer has the state after it. A stream whose connection was lost before
+            // waits as after a stop; one that has just ended stays as it is.
             return try await rooms.apply(.finished(slot: slot.number), to: id, action: "finish", by: actor)
         }
     }

@@ -313,6 +313,7 @@ export const chinese = {
   'paused on request': '按要求暂停',
   'its push was ended on request': '推流按要求断开',
   'the server restarted': '服务器重启',
+  'its node was lost': '所在节点失联',
   'on request': '按要求',
   'the ban is over': '禁播期满',
   'nobody has pushed': '无人推流',

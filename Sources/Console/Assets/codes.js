@@ -5,7 +5,7 @@ import { t } from './i18n.js';
 /** Reasons of rooms' states, and of the end of connections. */
 export const reasons = {
   created: 'the room was made', media: 'media arrived', publisherLost: 'the publisher was lost', stopped: 'the publisher stopped', mediaIdle: 'no media came', paused: 'paused on request', dropped: 'its push was ended on request',
-  serverRestart: 'the server restarted', resumed: 'on request', resumeTime: 'the ban is over', neverStarted: 'nobody has pushed', graceOver: 'the push did not come back', maxDuration: 'the longest duration',
+  serverRestart: 'the server restarted', nodeLost: 'its node was lost', resumed: 'on request', resumeTime: 'the ban is over', neverStarted: 'nobody has pushed', graceOver: 'the push did not come back', maxDuration: 'the longest duration',
   heartbeatLost: 'no heartbeat came', ownerOffline: 'the owner is away', ownerAway: 'the owner is away', retention: 'it was kept long enough', expired: 'on request', closed: 'on request', reopened: 'pushed to again', forbidden: 'forbidden',
   client_closed: 'left by itself', connection_lost: 'the connection broke', stream_ended: 'the stream ended', handshake_timeout: 'its handshake took too long', connect_timeout: 'did not say what it wants in time',
   first_media_timeout: 'sent no media in time', unused: 'did nothing for too long', not_rtmp: 'does not speak RTMP', protocol_error: 'broke the protocol', malformed_media: 'sent damaged media', bad_name: 'its stream has no valid name',

@@ -21,7 +21,7 @@ enum EventData {
     static let roomLive = Self.transition("RoomLiveData", to: .live, for: [.media], from: [.created])
 
     static let roomInterrupted = Self.transition(
-        "RoomInterruptedData", to: .interrupted, for: [.publisherLost, .stopped, .mediaIdle, .paused, .dropped, .serverRestart],
+        "RoomInterruptedData", to: .interrupted, for: [.publisherLost, .stopped, .mediaIdle, .paused, .dropped, .serverRestart, .nodeLost],
         from: [.live])
 
     static let roomResumed = Self.transition("RoomResumedData", to: .live, for: [.media], from: [.interrupted])

@@ -39,16 +39,17 @@ enum RecordingRoutes {
     /// Recordings: start and stop, look up, download, delete.
     static let all: [ControlRoute] = [
         ControlRoute(
-            storing: "/rooms/{roomId}/record", "recordRoom", .recordings, .ops, .room,
+            storing: "/rooms/{roomId}/record", "recordRoom", .recordings, .backend, .room,
             """
             Start or stop recording one of a room's streams. The recording continues after a restart of the server. A stop answers once \
-            the last file is closed.
+            the last file is closed. Role backend: of the rooms that the token created.
             """,
             in: [RoomInputs.room],
             body: [RecordingInputs.action, RecordingInputs.slot], answers: RecordingTaskAnswer.outputType,
             failures: [.conflict], home: .room
         ) { call, keep in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            try call.checkOwn(room)
             let number = Int(try call.value(RecordingInputs.slot))
             guard let slot = room.slots.first(where: { $0.number == number }) else {
                 throw APIError(FieldError("slot", "\(number)", "expected 1 to \(room.slots.count), the room's streams"))

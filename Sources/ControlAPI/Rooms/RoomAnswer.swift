@@ -164,7 +164,9 @@ struct RoomListAnswer: Sendable {
         "RoomList",
         [
             .field("total", .count, "The number of rooms on all pages.", \.page.total),
-            .field("totalIsCapped", .flag, "Whether there may be more than `total`: a search counts to a limit.", \.page.totalIsCapped),
+            .field(
+                "totalIsCapped", .flag, "Whether there may be more than `total`: a search counts to 1000, and its pages go on to 10000.",
+                \.page.totalIsCapped),
             .field("next", .nullable(.text), "Pass it as `after` to get the next page; null on the last page.", \.page.next),
             .field("list", .list(RoomAnswer.outputType), "The rooms of this page.", \.rooms),
         ])

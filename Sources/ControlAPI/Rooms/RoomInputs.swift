@@ -32,7 +32,8 @@ enum RoomInputs {
 
     static let states = Input("state", .choices() as InputType<Set<RoomState>>, "Only rooms in one of these states.")
     static let text = Input(
-        "q", .sought(length: 1...RoomLimits.searchLength), "Words of the title, id, owner or deviceUid; the last one may be a prefix.")
+        "q", .sought(length: 1...RoomLimits.searchLength),
+        "Words of the title, id, owner or deviceUid; the last one may be a prefix. Of more than 10000 matches the newest are found.")
     static let ownerFilter = Input("owner", .id, "Only this user's rooms.")
     static let deviceFilter = Input("deviceUid", .id, "Only this device's rooms.")
     static let listed = Input("isPublic", .flag, "true: only public rooms; false: only rooms that are not public.")

@@ -12,7 +12,8 @@ enum StreamInputs {
     static let appFilter = Input("app", .streamApp, "Only streams of this app.")
     static let nameFilter = Input("name", .streamName, "Only streams of this name; needs app.")
     static let state = Input("state", .choice() as InputType<StreamAnswer.State>, "Only streams in this state.")
-    static let streams = Input("streams", .streamPaths(atMost: 100), "Only these streams, as app/name.")
+    static let streams = Input(
+        "streams", .streamPaths(atMost: 100), "Only these streams, as app/name, each by its own name or by its device's.")
     static let sort = Input(
         "sort", .choice() as InputType<StreamListing.Order>,
         "The order; viewers: most first. verdict: interrupted streams first, then the worst.", fallback: .name)

@@ -44,7 +44,11 @@ enum StreamListing {
     /// Looks up named streams on their own loops. Does the same for a page of sorted streams, once they are known. Only a list of all streams
     /// collects every session's figures.
     private static func candidates(_ call: APICall, _ order: Order) async throws -> [StreamAnswer] {
-        if let asked = call[StreamInputs.streams] { return await Self.answers(asked, call) }
+        if let asked = call[StreamInputs.streams] {
+            var paths: [StreamPath] = []
+            for name in asked { paths.append(await call.rooms.stream(named: name)) }
+            return await Self.answers(paths, call)
+        }
         if order == .name { return try await call.services.streamAnswers() }
         return try await call.services.streams.collect { $0.relay.streamSnapshots() }.compactMap { snapshot in
             StreamPath(snapshot.path).map {

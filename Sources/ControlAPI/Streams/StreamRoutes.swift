@@ -63,10 +63,13 @@ enum StreamRoutes {
             return PushListAnswer(next: list.count == limit ? list.last?.sequence : nil, list: list)
         },
         ControlRoute(
-            .get, "/streams/{app}/{name}", "getStream", .streams, .ops, .stream, "Get a stream's state, even if nobody uses it.",
+            .get, "/streams/{app}/{name}", "getStream", .streams, .backend, .stream,
+            "Get a stream's state, even if nobody uses it. Role backend: of the rooms that the token created.",
             in: StreamInputs.path, answers: StreamStateAnswer.outputType, home: .stream
         ) { call in
-            try await Self.state(of: try await call.stream(), call)
+            let path = try await call.stream()
+            try await call.checkOwn(of: path)
+            return try await Self.state(of: path, call)
         },
         ControlRoute(
             .get, "/streams/{app}/{name}/stats", "getStreamStats", .streams, .ops, .stream,
@@ -80,11 +83,13 @@ enum StreamRoutes {
             return StreamStatsAnswer(path: path, seconds: seconds.suffix(Int(try call.value(StreamInputs.minutes))))
         },
         ControlRoute(
-            .post, "/streams/{app}/{name}/drop", "dropStream", .streams, .ops, .stream,
-            "End a push. The device may push again immediately.",
+            .post, "/streams/{app}/{name}/drop", "dropStream", .streams, .backend, .stream,
+            "End a push. The device may push again immediately. Role backend: of the rooms that the token created.",
             in: StreamInputs.path, answers: DropAnswer.outputType, failures: [.conflict], home: .stream
         ) { call in
-            DropAnswer(wasDropped: await call.services.control.drop(try await Self.pushed(call), by: call.actor))
+            let path = try await Self.pushed(call)
+            try await call.checkOwn(of: path)
+            return DropAnswer(wasDropped: await call.services.control.drop(path, by: call.actor))
         },
         ControlRoute(
             storing: "/streams/{app}/{name}/forbid", "forbidStream", .streams, .ops, .stream,

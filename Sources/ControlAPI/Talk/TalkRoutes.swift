@@ -66,14 +66,14 @@ enum TalkRoutes {
             .get, "/rooms/{roomId}/talk", "getTalk", .talk, .backend, .room, "Get a room's talk channel: its rules and its participants.",
             in: [RoomInputs.room], answers: TalkAnswer.outputType, home: .room
         ) { call in
-            let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            let room = try await Self.room(call)
             return try await Self.answer(room.id, call)
         },
         ControlRoute(
             .patch, "/rooms/{roomId}/talk", "changeTalk", .talk, .backend, .room, "Change a talk channel's rules. Its participants stay.",
             in: [RoomInputs.room], body: TalkInputs.settings, answers: TalkAnswer.outputType, home: .room
         ) { call in
-            let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            let room = try await Self.room(call)
             let (mode, talkers, listeners) = (call[TalkInputs.mode], call[TalkInputs.talkers], call[TalkInputs.listeners])
             let (maxOpen, maxHold) = (call[TalkInputs.maxOpen], call[TalkInputs.maxHold])
             let (preempts, ducks) = (call[TalkInputs.preempts], call[TalkInputs.ducks])
@@ -167,7 +167,7 @@ enum TalkRoutes {
             "Let a kicked participant come back before its ban ends.", in: [RoomInputs.room, TalkInputs.user],
             answers: TalkAnswer.outputType, home: .room
         ) { call, keep in
-            let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            let room = try await Self.room(call)
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
             return try await Self.change(id, room, call, keep) { $0.bannedUntilMs = nil }
         },
@@ -177,7 +177,7 @@ enum TalkRoutes {
             body: [TalkInputs.user, TalkInputs.tokenRole, TalkInputs.lifetime], answers: TalkURLsAnswer.outputType,
             effect: .nothing
         ) { call in
-            let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            let room = try await Self.room(call)
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
             let role = try call.value(TalkInputs.tokenRole)
             let lifetime = call[TalkInputs.lifetime] ?? max(1, room.policy.urlLifetimeMs / 1_000)
@@ -252,9 +252,17 @@ enum TalkRoutes {
         return .wrongState("\(id) \(why) and cannot get the floor.", state: reason.rawValue, allowed: [])
     }
 
+    /// The call's room, by its id or its device's name. Throws 404 for one that the token does not cover.
+    private static func room(_ call: APICall) async throws -> Room {
+        let name = try call.value(RoomInputs.room)
+        let room = try await call.rooms.room(named: name)
+        guard call.scope.holds(room) else { throw RegistryError.noSuchRoom(name) }
+        return room
+    }
+
     /// The call's room and its talk channel. Throws when the room's state allows no talk.
     private static func channel(_ call: APICall) async throws -> (TalkChannel, Room) {
-        let room = try await call.rooms.room(try call.value(RoomInputs.room))
+        let room = try await Self.room(call)
         guard room.allowsTalk(always: call.services.config.talk.always) else {
             throw APIError.wrongState(
                 "Room \(room.id) is \(room.state.rawValue); its talk channel is open while it is live.", state: room.state.rawValue,

@@ -44,7 +44,8 @@ enum DeliveryRoutes {
         },
         ControlRoute(
             storing: "/webhooks/deliveries/{deliveryId}/redeliver", "redeliverDelivery", .webhooks, .ops, .thing,
-            "Send an event again: queues a copy with an id of its own and the same idempotency key.", in: [Self.id],
+            "Send an event again: queues a copy with an id of its own and the same idempotency key. One that still waits is due now instead.",
+            in: [Self.id],
             answers: WebhookDelivery.outputType
         ) { call, keep in
             let id = try call.value(Self.id)

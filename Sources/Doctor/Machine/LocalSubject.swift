@@ -12,6 +12,8 @@ struct LocalSubject: Sendable {
     let file: String?
     /// The process of the running server; 0 for one in another process namespace, nil when none runs.
     let serverProcess: Int?
+    /// What the running server listens on, by itself; nil when none runs, or one that does not say.
+    let served: BoundAddresses?
 
     var directory: String { self.config.data.directory }
     var isRunning: Bool { self.serverProcess != nil }
@@ -25,7 +27,12 @@ struct LocalSubject: Sendable {
     init(config: ServerConfig, file: String?) {
         self.config = config
         self.file = file
-        self.serverProcess = Self.holder(ofLockIn: config.data.directory)
+        let process = Self.holder(ofLockIn: config.data.directory)
+        self.serverProcess = process
+        self.served = process.flatMap { process in
+            // The file of an earlier server names another process.
+            ServedAddresses(in: config.data.directory).flatMap { process == 0 || $0.process == process ? $0.addresses : nil }
+        }
     }
 
     /// The process that holds flock(2) on the directory's lock file: one line of /proc/locks names it and the file's inode.
@@ -44,13 +51,36 @@ struct LocalSubject: Sendable {
         return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK ? 0 : nil
     }
 
-    /// The addresses to listen on, with the settings' names.
-    var listeners: [(setting: String, address: HostPort)] {
-        [("rtmp.listen", self.config.rtmp.listen), ("http.listen", self.config.http.listen)]
-            + [("rtmps.listen", self.config.rtmps.address), ("https.listen", self.config.httpsAddress)].compactMap { name, address in
-                address.map { (name, $0) }
-            }
+    /// A listener, by the name of its setting.
+    enum Listener: String, CaseIterable {
+        case rtmp = "rtmp.listen"
+        case http = "http.listen"
+        case rtmps = "rtmps.listen"
+        case https = "https.listen"
     }
+
+    /// The address of the settings; nil for a listener that they switch off.
+    func configured(_ listener: Listener) -> HostPort? {
+        switch listener {
+        case .rtmp: self.config.rtmp.listen
+        case .http: self.config.http.listen
+        case .rtmps: self.config.rtmps.address
+        case .https: self.config.httpsAddress
+        }
+    }
+
+    /// The address where the running server says that it listens; nil if it does not say.
+    func running(_ listener: Listener) -> HostPort? {
+        switch listener {
+        case .rtmp: self.served?.rtmp
+        case .http: self.served?.http
+        case .rtmps: self.served?.rtmps
+        case .https: self.served?.https
+        }
+    }
+
+    /// Where to find the server: by itself, otherwise by its settings.
+    func address(_ listener: Listener) -> HostPort? { self.running(listener) ?? self.configured(listener) }
 }
 
 /// Small files, such as those of proc(5). Blocks.

@@ -4,12 +4,17 @@ import NIOCore
 import NIOPosix
 import Support
 
-/// The ports of the settings: free while no server runs, served while one does.
+/// The ports of the settings: free while no server runs, served while one does, where it says that it listens.
 enum PortChecks {
     static func run(_ subject: LocalSubject) async -> [DoctorResult] {
         var results: [DoctorResult] = []
-        for (setting, address) in subject.listeners {
-            let name = "port \(setting)"
+        for listener in LocalSubject.Listener.allCases {
+            let name = "port \(listener.rawValue)"
+            if let running = subject.running(listener) {
+                results.append(self.compared(await self.served(name, running), running, subject.configured(listener)))
+                continue
+            }
+            guard let address = subject.configured(listener) else { continue }
             if address.port == 0 {
                 results.append(.skip(name, "\(address): the system chooses it at each start"))
             } else if subject.isRunning {
@@ -19,6 +24,14 @@ enum PortChecks {
             }
         }
         return results
+    }
+
+    /// Hosts are not compared: the settings may have a name, of which the server tells the address.
+    static func compared(_ result: DoctorResult, _ running: HostPort, _ configured: HostPort?) -> DoctorResult {
+        guard result.status == .pass, configured?.port != running.port, configured?.port != 0 else { return result }
+        let settings = configured.map { "say \($0)" } ?? "switch it off"
+        return .warn(
+            result.name, "\(running) is served, but the settings \(settings)", "restart the server for them to hold, or correct them")
     }
 
     private static func served(_ name: String, _ address: HostPort) async -> DoctorResult {

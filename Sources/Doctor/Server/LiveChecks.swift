@@ -35,7 +35,7 @@ struct LiveChecks: Sendable {
             return [TLSCheck(name: "TLS", address: HostPort(host: server.host, port: server.port), host: server.host)]
         }
         let host = CertificateChecks.hosts(local.config).first
-        return [("RTMPS", local.config.rtmps.address), ("HTTPS", local.config.httpsAddress)].compactMap { name, address in
+        return [("RTMPS", local.address(.rtmps)), ("HTTPS", local.address(.https))].compactMap { name, address in
             guard let address, address.port != 0 else { return nil }
             return TLSCheck(name: name, address: address.reachable, host: host)
         }
@@ -114,7 +114,7 @@ struct LiveChecks: Sendable {
             let file = self.local?.config.rtmps.certificate
             runs.append { [await self.overTLS(plays, rtmps, file)] }
         }
-        if let address = self.local?.config.httpsAddress, address.port != 0 {
+        if let address = self.local?.address(.https), address.port != 0 {
             let (flv, hls) = (Self.moved(url("flv"), to: address.reachable), Self.moved(url("hls"), to: address.reachable))
             runs.append { [await plays.flv("play HTTPS-FLV", flv)] }
             runs.append { [await plays.webSocketFLV("play WSS-FLV", flv)] }

@@ -58,6 +58,26 @@ extension Call {
         return !paths.isEmpty
     }
 
+    /// A token of role backend operates the rooms that it created itself: throws 403 for another's. By name, so that a token that takes the place of a
+    /// revoked one, under its name, has its rooms. Greater roles operate all.
+    package func checkOwn(_ room: Room) throws(APIError) {
+        guard self.token?.role == .backend, room.creator?.exact != self.actor.name.exact else { return }
+        var error = APIError(
+            .forbidden, .forbidden,
+            "A token of role backend may do this with the rooms that it created itself; room \(room.id) is not one of them.")
+        error.rule = "a room of the token's own, or role \(TokenRole.ops.rawValue)"
+        throw error
+    }
+
+    /// The same for the stream's room. A stream without a room is nobody's: 404.
+    package func checkOwn(of path: StreamPath) async throws {
+        guard self.token?.role == .backend else { return }
+        guard let room = try await self.rooms.room(ofStream: path) else {
+            throw APIError.notFound("room of the stream", "\(path)", field: "name")
+        }
+        try self.checkOwn(room)
+    }
+
     /// 403 for a new object outside the token's limits.
     package func outside(_ what: String, _ field: String, _ value: String) -> APIError {
         var rules: [String] = []

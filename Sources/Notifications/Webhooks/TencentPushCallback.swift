@@ -55,6 +55,7 @@ struct TencentPushCallback: TencentCallback {
         case .roomEnded: "the room ended"
         case .protocolError: "bad RTMP"
         case .serverShutdown, .serverRestart: "the server stopped"
+        case .nodeLost: "the server's node was lost"
         case .refused: "refused"
         case nil: "unknown"
         }

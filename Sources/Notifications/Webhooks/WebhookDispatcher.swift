@@ -42,6 +42,8 @@ package final class WebhookDispatcher: Service, Sendable {
     private static let storePause = Duration.seconds(1)
     /// Time for last deliveries at shutdown. The whole shutdown may take five seconds.
     private static let lastDeliveries = TimeAmount.seconds(1)
+    /// Time within which a target that answers again gets what was put off, so that it is not overrun.
+    private static let spreadMs: Int64 = 10_000
     /// Longest sleep, since resending a delivery on demand does not wake the dispatcher.
     private static let longestSleepMs: Int64 = 2_000
     /// Time between counts of what waits. Counting reads an index of all of it.
@@ -173,6 +175,7 @@ package final class WebhookDispatcher: Service, Sendable {
         let verdict = WebhookVerdict(
             status: status, of: entry, isHopeless: isHopeless, now: self.clock.now(), self.config)
         if await self.record(entry, status: status, problem: problem, durationMs: durationMs, verdict) {
+            if verdict == .delivered, self.log.isInOutage(targetID) { await self.hasten(entry.target) }
             self.log.attempted(entry, verdict, problem: problem, now: self.clock.now())
             self.counters.update { counters in
                 if verdict == .delivered { counters.webhooksDelivered += 1 } else { counters.webhookAttemptsFailed += 1 }
@@ -180,6 +183,16 @@ package final class WebhookDispatcher: Service, Sendable {
             }
             self.schedule.withLock { $0.ended(entry.id) }
             self.waker.yield()
+        }
+    }
+
+    /// A target that answers again gets what its outage had put off, rather than after the longest wait between tries.
+    private func hasten(_ target: WebhookTarget) async {
+        do throws(RegistryError) {
+            while try await self.rooms.hastenAfterOutage(of: target, spreadMs: Self.spreadMs) > 0, !Task.isCancelled {}
+        } catch {
+            // They stay due when they were.
+            self.log.storeFailed(error)
         }
     }
 

@@ -59,6 +59,10 @@ package final class WebhookLog: Sendable {
     /// By target id; nil before its first attempt.
     package subscript(target: String) -> Status? { self.statuses.withLock { $0[target] } }
 
+    /// Whether the target's last attempts failed one after another, so that a success ends an outage. A single failure between successes may be its
+    /// delivery's own. True before the first attempt: an outage may have begun before the server started.
+    package func isInOutage(_ target: String) -> Bool { self[target].map { $0.isFailing && $0.failed > 1 } ?? true }
+
     /// How many deliveries wait, by the ids of all targets that were sent to or have some.
     package var waiting: [(target: String, count: Int)] {
         self.statuses.withLock { $0.map { ($0.key, $0.value.waiting) } }.sorted { $0.target < $1.target }

@@ -48,8 +48,9 @@ struct NodeSignal: Equatable {
                 work.add(outcome)
             } else if let path = item.path("closed"), let yes = item.bool("yes") {
                 work.add(PlayTable.Change.closed(path, yes))
-            } else if let path = item.path("banned"), let yes = item.bool("yes") {
-                work.add(PlayTable.Change.banned(path, yes))
+            } else if let path = item.path("banned") {
+                let terms = item.integer("until").map { BanTerms(untilMs: $0, reason: item.string("reason") ?? "") }
+                work.add(PlayTable.Change.banned(path, terms))
             } else if let user = item.string("kicked"), let room = item.string("room"), let until = item.integer("until") {
                 work.add(Kick(roomID: RoomID(stored: room), user: user, until: until), item.paths("paths"))
             } else if case .array(let rooms)? = item["gone"] {
@@ -66,7 +67,11 @@ struct NodeSignal: Equatable {
     private static func item(_ change: PlayTable.Change) -> JSONValue {
         switch change {
         case .closed(let path, let yes): ["closed": self.path(path), "yes": .bool(yes)]
-        case .banned(let path, let yes): ["banned": self.path(path), "yes": .bool(yes)]
+        case .banned(let path, let terms):
+            [
+                "banned": self.path(path), "until": terms.map { .integer($0.untilMs) } ?? .null,
+                "reason": terms.map { .string($0.reason) } ?? .null,
+            ]
         }
     }
 

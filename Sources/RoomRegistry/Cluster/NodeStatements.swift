@@ -181,7 +181,10 @@ extension StoreAccess {
             case .node(let number): ("$1", [number])
             case .stream(let name): try self.nodeOfPush(to: self.stream(named: name))
             case .room(let id):
-                ("(SELECT node FROM pushes WHERE room_id = $1 AND ended_at IS NULL ORDER BY slot, sequence DESC LIMIT 1)", [id])
+                (
+                    "(SELECT node FROM pushes WHERE room_id = $1 AND ended_at IS NULL ORDER BY slot, sequence DESC LIMIT 1)",
+                    [try self.room(named: id)?.id.rawValue ?? id]
+                )
             case .recording(let id): ("(SELECT node FROM recordings WHERE id = $1)", [id])
             case .gathering(let id): ("(SELECT node FROM gatherings WHERE id = $1)", [id])
             case .snapshot(let id): ("(SELECT node FROM snapshots WHERE id = $1)", [id])

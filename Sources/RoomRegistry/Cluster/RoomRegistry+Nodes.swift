@@ -211,7 +211,7 @@ extension RoomRegistry {
         self.kickTable.replace(with: tables.kicks, now: now)
         var work = WorkResults()
         for push in ended {
-            work.add(.cut(push.path, sequence: PushSequence(push.sequence), push.end ?? .serverRestart, endsViewers: false))
+            work.add(.cut(push.path, sequence: PushSequence(push.sequence), push.end ?? .nodeLost, endsViewers: false))
         }
         self.apply(work)
         return true
@@ -256,9 +256,9 @@ extension RoomTransaction {
         let pushes = try self.store.openPushes(of: node, limit: limit)
         for push in pushes {
             if var room = try self.store.room(push.roomID.rawValue) { try self.closeFloor(of: &room) }
-            try self.pushEnded(push.sequence, .serverRestart, by: .server)
+            try self.pushEnded(push.sequence, .nodeLost, by: .server)
             // The node may only have lost the database, and be back.
-            self.notify(.cut(push.path, sequence: PushSequence(push.sequence), .serverRestart, endsViewers: false))
+            self.notify(.cut(push.path, sequence: PushSequence(push.sequence), .nodeLost, endsViewers: false))
         }
         return !pushes.isEmpty
     }

@@ -195,6 +195,27 @@ extension StoreAccess {
             """, [target.row, target.format.rawValue, orderingKey])
     }
 
+    /// Makes a delivery that waits due now, and the one that it waits behind: a room's deliveries go in order.
+    private func hasten(_ id: Int64, _ orderingKey: String, _ target: WebhookTarget, now: Int64) throws {
+        try self.run(
+            """
+            UPDATE webhook_deliveries SET due_at = $1 WHERE state = 'pending' AND due_at > $1 AND url = $2 AND format = $3 AND lane = $4
+                AND (is_head = 1 OR id = $5)
+            """, [now, target.row, target.format.rawValue, orderingKey, id])
+    }
+
+    /// Brings forward what a target's failure had put off, since the target answers again: the next delivery of each room whose last try found no
+    /// answer or one of 5xx is due within `spreadMs`. Returns their number; there may be more if it is `limit`.
+    func hastenAfterOutage(of target: WebhookTarget, spreadMs: Int64, limit: Int, now: Int64) throws -> Int {
+        // Spread by ids, which follow one another: steps of a prime number reach each millisecond.
+        try self.change(
+            """
+            UPDATE webhook_deliveries SET due_at = $1 + (id * 997) % $2 WHERE id IN (
+                SELECT id FROM webhook_deliveries WHERE is_head = 1 AND url = $3 AND format = $4 AND due_at > $5 AND attempts > 0
+                    AND (last_status IS NULL OR last_status >= 500) ORDER BY due_at LIMIT $6)
+            """, [now, spreadMs, target.row, target.format.rawValue, now + spreadMs, limit])
+    }
+
     /// Newest first.
     func deliveries(
         state: WebhookDelivery.State?, room: String?, target: WebhookTarget? = nil, scope: TokenScope = .all, before: Int64?, limit: Int
@@ -221,6 +242,10 @@ extension StoreAccess {
     /// Queues a copy of the delivery behind those of its ordering key. Nil if there is no such delivery.
     func redeliver(_ id: Int64, now: Int64) throws -> WebhookDelivery? {
         guard let old = try self.delivery(id), let orderingKey = try self.orderingKey(of: id) else { return nil }
+        guard old.state != .pending else {
+            try self.hasten(id, orderingKey, old.target, now: now)
+            return try self.delivery(id)
+        }
         let copy = try self.insertCopy(of: old.event, orderingKey: orderingKey, to: old.target, now: now)
         try self.run("UPDATE webhook_deliveries SET redelivered_as = $1 WHERE id = $2", [copy, id])
         return try self.delivery(copy)

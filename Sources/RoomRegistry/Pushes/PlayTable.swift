@@ -6,12 +6,13 @@ import Synchronization
 final class PlayTable: Sendable {
     enum Change: Sendable {
         case closed(StreamPath, Bool)
-        case banned(StreamPath, Bool)
+        /// Nil: the ban is over.
+        case banned(StreamPath, BanTerms?)
     }
 
     private struct Why {
         var isClosed = false
-        var isBanned = false
+        var ban: BanTerms?
     }
 
     private let paths = Mutex<NameTable<Why>>([:])
@@ -38,17 +39,19 @@ final class PlayTable: Sendable {
                 path = stream.description
                 why = paths[path] ?? Why()
                 why.isClosed = isClosed
-            case .banned(let stream, let isBanned):
+            case .banned(let stream, let ban):
                 path = stream.description
                 why = paths[path] ?? Why()
-                why.isBanned = isBanned
+                why.ban = ban
             }
-            paths[path] = why.isClosed || why.isBanned ? why : nil
+            paths[path] = why.isClosed || why.ban != nil ? why : nil
         }
     }
 
     func refusal(_ path: String) -> StateReason? {
         guard let why = self.paths.withLock({ $0[path] }) else { return nil }
-        return why.isBanned ? .forbidden : .closed
+        return why.ban != nil ? .forbidden : .closed
     }
+
+    func ban(_ path: String) -> BanTerms? { self.paths.withLock { $0[path] }?.ban }
 }

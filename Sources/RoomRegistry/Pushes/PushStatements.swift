@@ -168,8 +168,10 @@ extension StoreAccess {
         ) { row in Self.ban(&row) }
     }
 
-    func bannedStreams() throws -> [StreamPath] {
-        try self.all("SELECT app, name FROM bans") { row in StreamPath(app: row.next(), name: row.next()) }
+    func bannedStreams() throws -> [(path: StreamPath, terms: BanTerms)] {
+        try self.all("SELECT app, name, resume_at, reason FROM bans") { row in
+            (StreamPath(app: row.next(), name: row.next()), BanTerms(untilMs: row.next(), reason: row.next()))
+        }
     }
 
     func banCount(scope: TokenScope = .all) throws -> Int {

@@ -46,17 +46,21 @@ extension RoomTransaction {
 
     /// Begins the next life of an expired room.
     private func reopen(_ room: inout Room) throws {
-        try self.leaveDevice(&room)
+        try self.leaveDevice(&room, by: .publisher)
         try self.step(.reopen, on: &room, by: .publisher)
     }
 
-    /// Clears an ended room's device if another open room has it by now: a device has only one room.
-    func leaveDevice(_ room: inout Room) throws {
+    /// Clears an ended room's device if another open room has it by now: a device has only one room. An event tells of it, before that of the room's
+    /// next life, which names no device.
+    func leaveDevice(_ room: inout Room, by actor: Actor) throws {
         guard let device = room.deviceUid, var holder = try self.store.room(ofDevice: device), holder.id != room.id,
             try self.catchUp(&holder), !holder.state.isTerminal
         else { return }
         let old = room
         room.deviceUid = nil
+        var data = self.data(of: room, by: actor)
+        data.add("changed", ["deviceUid"])
+        try self.event(.roomUpdated, of: &room, data)
         try self.save(from: old, to: room)
     }
 
@@ -155,7 +159,7 @@ extension RoomTransaction {
         guard case (var room, let slot)? = try self.slot(of: path) else {
             try self.store.setBan(of: path, until: until, reason: reason, now: self.now)
             try self.event(.streamForbidden, of: path, Self.data(of: path, until: until, reason: reason, by: actor))
-            self.playChange(.banned(path, true))
+            self.playChange(.banned(path, BanTerms(untilMs: until, reason: reason)))
             self.notify(.cut(path, sequence: nil, .forbidden, endsViewers: true))
             let ban = try self.store.ban(of: path) ?? StreamBan(path: path, createdAt: self.now, resumeAt: until, reason: reason)
             self.change.ban(from: old, to: ban)
@@ -196,7 +200,7 @@ extension RoomTransaction {
     func lift(_ ban: StreamBan, by actor: Actor) throws {
         guard try self.store.removeBan(of: ban.path) else { return }
         try self.event(.streamResumed, of: ban.path, Self.data(of: ban.path, until: nil, reason: nil, by: actor))
-        self.playChange(.banned(ban.path, false))
+        self.playChange(.banned(ban.path, nil))
     }
 
     private static func data(of path: StreamPath, until: Int64?, reason: String?, by actor: Actor) -> [JSONValue.Member] {

@@ -5,11 +5,11 @@ import Support
 /// Pages of rooms.
 ///
 /// Every page reads ranges of one index and merges them. There is one per state and visibility that the filter allows (at most 12). A range
-/// is no longer than the offset plus the page. A text search sorts at most ``searchLimit`` of its newest matches instead.
+/// is no longer than the offset plus the page. A text search sorts at most ``searchDepth`` of its newest matches instead.
 extension StoreAccess {
-    /// Maximum matches of a text search that are sorted and counted.
+    /// Maximum matches of a text search that are counted.
     static let searchLimit = 1_000
-    /// Maximum text matches examined for state, owner and visibility.
+    /// Maximum matches of a text search: the newest are examined for state, owner and visibility, and sorted. Its pages end with them.
     static let searchDepth = 10_000
 
     /// A room's position in a list.
@@ -21,16 +21,12 @@ extension StoreAccess {
 
     func rooms(_ query: RoomQuery) throws -> RoomPage {
         let plan = try RoomPlan(query, self.connection.dialect)
-        var positions: [Position]
+        let positions: [Position]
         let total: Int
         var isCapped = false
         if let words = plan.words {
-            var found = try self.search(words, plan)
-            isCapped = found.isCapped
-            total = found.positions.count
-            found.positions.sort { plan.precedes(($0.key, $0.id), ($1.key, $1.id)) }
-            if let cursor = plan.cursor { found.positions.removeAll { !plan.precedes((cursor.key, cursor.id), ($0.key, $0.id)) } }
-            positions = found.positions
+            positions = try self.search(words, plan)
+            (total, isCapped) = try self.countMatches(words, plan)
         } else if plan.isEmpty {
             return RoomPage(rooms: [], total: 0, totalIsCapped: false, next: nil)
         } else {
@@ -94,24 +90,34 @@ extension StoreAccess {
         filter.and(query.scope, room: "r.id")
     }
 
-    private func search(_ words: String, _ plan: RoomPlan) throws -> (positions: [Position], isCapped: Bool) {
-        let dialect = self.connection.dialect
-        let query = plan.query
-        let isFiltered =
-            !query.states.isEmpty || query.owner != nil || query.deviceUid != nil || query.isPublic != nil || query.scope.isLimited
-        var filter = StoreFilter([words, isFiltered ? Self.searchDepth : Self.searchLimit + 1])
-        Self.restrict(&filter, query)
-        let key = plan.keyColumn.isEmpty ? "" : ", r.\(plan.keyColumn)"
-        let positions = try self.all(
+    /// The page's matches and one more, in the order of the query.
+    private func search(_ words: String, _ plan: RoomPlan) throws -> [Position] {
+        var filter = StoreFilter([words, Self.searchDepth])
+        Self.restrict(&filter, plan.query)
+        let (key, order) = plan.place(&filter, table: "r.")
+        return try self.all(
             """
-            SELECT r.row, r.id\(key) FROM (
-                \(dialect.matches)
-            ) AS matches \(dialect.matchJoin) rooms r ON r.row = match WHERE \(filter.sql) \(dialect.matchOrder) LIMIT \(Self.searchLimit + 1)
+            SELECT r.row, r.id\(key) FROM \(self.matchingRooms) WHERE \(filter.sql) ORDER BY \(order) LIMIT \(filter.mark(plan.longest))
             """, filter.arguments
         ) { row in self.position(&row, plan) }
-        if positions.count > Self.searchLimit { return (Array(positions.prefix(Self.searchLimit)), true) }
-        let hasMore = try isFiltered && self.number(dialect.deepMatch, [words, Self.searchDepth]) != nil
-        return (positions, hasMore)
+    }
+
+    /// Rooms `r` that match: words and depth are the first two arguments.
+    private var matchingRooms: String {
+        let dialect = self.connection.dialect
+        return "(\(dialect.matches)) AS matches \(dialect.matchJoin) rooms r ON r.row = match"
+    }
+
+    private func countMatches(_ words: String, _ plan: RoomPlan) throws -> (total: Int, isCapped: Bool) {
+        var filter = StoreFilter([words, Self.searchDepth])
+        Self.restrict(&filter, plan.query)
+        let limit = filter.mark(Self.searchLimit + 1)
+        let count =
+            try self.number(
+                "SELECT count(*) FROM (SELECT 1 FROM \(self.matchingRooms) WHERE \(filter.sql) LIMIT \(limit)) AS counted", filter.arguments
+            ) ?? 0
+        if count > Int64(Self.searchLimit) { return (Self.searchLimit, true) }
+        return (Int(count), try self.number(self.connection.dialect.deepMatch, [words, Self.searchDepth]) != nil)
     }
 
     func roomCounts() throws -> [RoomState: Int] {
@@ -194,7 +200,19 @@ struct RoomPlan {
         if let owner = range.owner { filter.and("owner = \(filter.mark(owner))") }
         if let device = self.query.deviceUid { filter.and("device_uid = \(filter.mark(device))") }
         if let state = range.state { filter.and("state = \(filter.mark(state.rawValue)) AND is_public = \(filter.mark(range.isPublic))") }
-        let order = self.keyColumn.isEmpty ? ["id"] : [self.keyColumn, "id"]
+        filter.and(self.query.scope, room: "rooms.id")
+        let (key, order) = self.place(&filter, table: "")
+        return (
+            "SELECT row, id\(key) FROM rooms WHERE \(filter.sql) ORDER BY \(order) LIMIT \(filter.mark(self.longest))", filter.arguments
+        )
+    }
+
+    /// Rows that a statement needs for the page and for whether there is another.
+    var longest: Int { self.offset + self.query.size + 1 }
+
+    /// Begins behind the cursor. Returns the key's column, if any, as a statement selects it, and the order.
+    func place(_ filter: inout StoreFilter, table: String) -> (key: String, order: String) {
+        let columns = (self.keyColumn.isEmpty ? ["id"] : [self.keyColumn, "id"]).map { table + $0 }
         if let cursor = self.cursor {
             var marks: [String] = []
             switch cursor.key {
@@ -204,13 +222,10 @@ struct RoomPlan {
             case .none: break
             }
             marks.append(filter.mark(cursor.id))
-            filter.and("(\(order.joined(separator: ", "))) \(self.isDescending ? "<" : ">") (\(marks.joined(separator: ", ")))")
+            filter.and("(\(columns.joined(separator: ", "))) \(self.isDescending ? "<" : ">") (\(marks.joined(separator: ", ")))")
         }
-        filter.and(self.query.scope, room: "rooms.id")
-        let key = self.keyColumn.isEmpty ? "" : ", \(self.keyColumn)"
-        let terms = order.map { $0 + (self.isDescending ? " DESC" : "") }.joined(separator: ", ")
-        let limit = filter.mark(self.offset + self.query.size + 1)
-        return ("SELECT row, id\(key) FROM rooms WHERE \(filter.sql) ORDER BY \(terms) LIMIT \(limit)", filter.arguments)
+        let order = columns.map { $0 + (self.isDescending ? " DESC" : "") }.joined(separator: ", ")
+        return (self.keyColumn.isEmpty ? "" : ", \(table)\(self.keyColumn)", order)
     }
 
     /// Compares in the order of the indexes.

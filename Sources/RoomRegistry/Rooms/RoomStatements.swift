@@ -7,7 +7,7 @@ extension StoreAccess {
     private static let unlisted = [
         "instance", "reason", "custom", "is_ad_hoc", "waiting_since", "duration_from", "live_since", "interrupted_at", "interruption_ends",
         "kept_until", "heartbeat_at", "owner_seen_at", "owner_away_since", "forbidden_until", "forbid_reason", "peak", "likes", "members",
-        "last_event",
+        "last_event", "creator",
     ]
     /// Indexed columns, written only when they change.
     private static let state = ["state", "ended_at"]
@@ -20,7 +20,7 @@ extension StoreAccess {
         [
             room.instance, room.reason.rawValue, room.custom, room.isAdHoc, room.waitingSince, room.durationFrom, room.liveSince,
             room.interruptedAt, room.interruptionEnds, room.keptUntil, room.heartbeatAt, room.ownerSeenAt, room.ownerAwaySince,
-            room.forbiddenUntil, room.forbidReason, room.peak, room.likes, room.members, room.lastEvent,
+            room.forbiddenUntil, room.forbidReason, room.peak, room.likes, room.members, room.lastEvent, room.creator,
         ]
     }
 
@@ -53,6 +53,7 @@ extension StoreAccess {
         room.likes = row.next()
         room.members = row.next()
         room.lastEvent = row.next()
+        room.creator = row.optional()
         room.state = try row.word()
         room.endedAt = row.optional()
         room.owner = row.optional()
@@ -140,6 +141,14 @@ extension StoreAccess {
             let room = try self.room(ofDevice: path.name), room.devicePaths.contains(path), let slot = room.slots.first
         else { return path }
         return slot.path
+    }
+
+    /// The room with this id, else the one of the device with this name, as the device's stream leads to it.
+    func room(named name: String) throws -> Room? {
+        if let room = try self.room(name) { return room }
+        let asked = StreamPath(app: "live", name: name)
+        let path = try self.stream(named: asked)
+        return path == asked ? nil : try self.room(ofStream: path)
     }
 
     func room(ofStream path: StreamPath) throws -> Room? {

@@ -19,7 +19,7 @@ extension RoomTransaction {
         try condition?.check(room)
         let old = room
         let activeBefore = room.slots.filter(\.isActive)
-        if case .forbid = input, room.state == .expired { try self.leaveDevice(&room) }
+        if case .forbid = input, room.state == .expired { try self.leaveDevice(&room, by: actor) }
         do {
             try self.step(input, on: &room, by: actor)
         } catch let refusal as RoomRefusal {
@@ -78,7 +78,7 @@ extension RoomTransaction {
         }
         let id = try self.freeID(new.id)
         var room = Room(id: id, slots: Room.slots(of: id, app: new.app, count: new.slots), at: self.now)
-        Self.settle(&room, new)
+        Self.settle(&room, new, by: actor)
         try self.checkStreams(of: room, field: new.id == nil ? "slots" : "roomId")
         let made = try self.insert(&room, by: actor)
         self.change.room(from: nil, to: made, standard: self.settings.policy)
@@ -122,7 +122,8 @@ extension RoomTransaction {
         }
     }
 
-    private static func settle(_ room: inout Room, _ new: NewRoom) {
+    private static func settle(_ room: inout Room, _ new: NewRoom, by actor: Actor) {
+        room.creator = actor.name
         room.owner = new.owner
         room.title = new.title
         room.custom = new.custom
@@ -159,7 +160,7 @@ extension RoomTransaction {
     /// A device's next room: same id, next instance, settings as given.
     private func renewInstance(of former: Room, as new: NewRoom, by actor: Actor) throws -> Room {
         var room = Room(id: former.id, slots: Room.slots(of: former.id, app: new.app, count: new.slots), at: self.now)
-        Self.settle(&room, new)
+        Self.settle(&room, new, by: actor)
         try self.checkStreams(of: room, field: "slots")
         room.instance = former.instance + 1
         room.lastEvent = former.lastEvent

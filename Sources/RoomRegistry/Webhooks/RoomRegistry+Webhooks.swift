@@ -29,6 +29,14 @@ extension RoomRegistry {
         }.asRegistryResult.get()
     }
 
+    /// The target answers again: what its failure had put off is due within `spreadMs`. Returns how many deliveries were brought forward, a batch at
+    /// most; 0 when none is left.
+    package nonisolated func hastenAfterOutage(of target: WebhookTarget, spreadMs: Int64) async throws(RegistryError) -> Int {
+        try await self.result { work in
+            try work.store.hastenAfterOutage(of: target, spreadMs: spreadMs, limit: Self.batch, now: work.now)
+        }.asRegistryResult.get()
+    }
+
     /// Stores a new target; the returned one has its id and time.
     package nonisolated func create(
         _ hook: StoredWebhook, keeping: KeptAnswer<StoredWebhook>? = nil

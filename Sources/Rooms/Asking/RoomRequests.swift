@@ -65,7 +65,7 @@ package struct RoomQuery: Sendable, Equatable {
 package struct RoomPage: Sendable {
     package let rooms: [Room]
     package let total: Int
-    /// Whether a text search may have more matches than `total`, which stops at 1,000.
+    /// Whether a text search may have more matches than `total`, which stops at 1,000; `next` goes on to 10,000.
     package let totalIsCapped: Bool
     /// The cursor for `after`; nil on the last page.
     package let next: String?
@@ -217,6 +217,17 @@ package struct EndedPushQuery: Sendable, Equatable {
     package init(fromMs: Int64, toMs: Int64) {
         self.fromMs = fromMs
         self.toMs = toMs
+    }
+}
+
+/// What a refused client learns of a ban: when it ends, in milliseconds since 1970, and why it was made.
+package struct BanTerms: Sendable, Equatable {
+    package let untilMs: Int64
+    package let reason: String
+
+    package init(untilMs: Int64, reason: String) {
+        self.untilMs = untilMs
+        self.reason = reason
     }
 }
 

@@ -12,12 +12,16 @@ extension RoomPolicy {
 }
 
 extension StateReason {
+    /// Whether the server's end took the publisher away, which is through no fault of its own.
+    package var isServersEnd: Bool { self == .serverRestart || self == .nodeLost }
+
     /// The reason that a push's end leaves behind.
     package init(after end: PushEnd) {
         switch end {
         case .clientStopped: self = .stopped
         case .dropped, .forbidden, .roomEnded: self = .dropped
         case .serverShutdown, .serverRestart: self = .serverRestart
+        case .nodeLost: self = .nodeLost
         case .connectionLost, .mediaIdle, .takenOver, .protocolError, .refused: self = .publisherLost
         }
     }

@@ -139,7 +139,7 @@ extension RoomRules {
             room.slots[index].sequence = nil
             room.slots[index].earlier = []
             room.slots[index].isActive = false
-            if slot.isActive || (room.reason == .serverRestart && slot.awayReason == .serverRestart) {
+            if slot.isActive || (room.reason.isServersEnd && slot.awayReason?.isServersEnd == true) {
                 room.slots[index].awayReason = .serverRestart
                 room.slots[index].awayUntil = fresh
                 restarted = true

@@ -128,6 +128,7 @@ enum FirstSchemaOfPostgres {
             is_public BIGINT NOT NULL,
             device_uid TEXT COLLATE "C",
             is_ad_hoc BIGINT NOT NULL,
+            creator TEXT COLLATE "C",
             created_at BIGINT NOT NULL,
             waiting_since BIGINT NOT NULL,
             duration_from BIGINT,

@@ -20,6 +20,7 @@ enum FirstSchemaOfSQLite {
             is_public INTEGER NOT NULL,
             device_uid TEXT,
             is_ad_hoc INTEGER NOT NULL,
+            creator TEXT,
             created_at INTEGER NOT NULL,
             waiting_since INTEGER NOT NULL,
             duration_from INTEGER,

@@ -16,6 +16,8 @@ package protocol LiveRooms: PushFacts {
     func isHeldElsewhere(_ path: StreamPath, by claim: PushClaim) async throws(RegistryError) -> Bool?
     /// Why nobody may play the stream now; nil if it may be played.
     func playRefusal(_ path: String) -> StateReason?
+    /// The ban of a stream that is forbidden; nil for others.
+    func playBan(_ path: String) -> BanTerms?
     /// Until when the user may not come back to the stream's room, in milliseconds since 1970; nil: comes and goes at will.
     func keptOut(_ user: String, of path: String) -> Int64?
     func room(_ id: String) async throws(RegistryError) -> Room

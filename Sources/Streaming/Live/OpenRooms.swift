@@ -19,6 +19,7 @@ package final class OpenRooms: LiveRooms {
     }
     package func isHeldElsewhere(_ path: StreamPath, by claim: PushClaim) -> Bool? { nil }
     package func playRefusal(_ path: String) -> StateReason? { nil }
+    package func playBan(_ path: String) -> BanTerms? { nil }
     package func keptOut(_ user: String, of path: String) -> Int64? { nil }
     package func room(_ id: String) throws(RegistryError) -> Room { throw .noSuchRoom(id) }
     package func stream(named path: StreamPath) -> StreamPath { path }

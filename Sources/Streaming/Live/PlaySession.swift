@@ -79,7 +79,7 @@ extension RoomAdmission {
     /// while hooks are asked and publishers waited for. From memory; any thread.
     package func refusal(of pass: AdmissionPass, playing path: String) -> AdmissionRefusal? {
         switch self.rooms.playRefusal(path) {
-        case .forbidden: AdmissionRefusal(reason: .forbidden, message: "\(path) is forbidden.")
+        case .forbidden: .forbidden(path, self.rooms.playBan(path))
         case .some: AdmissionRefusal(reason: .roomClosed, message: "The room of \(path) is closed.")
         case nil: self.keptOut(pass, of: path)
         }

@@ -185,6 +185,12 @@ extension AdmissionRefusal {
             message: "\(user) was kicked from the room of \(what) and may come back in \(max(1, (forMs + 999) / 1_000)) s.")
     }
 
+    /// Of a push or a play. `terms`: nil if the ban was lifted meanwhile.
+    package static func forbidden(_ what: String, _ terms: BanTerms?) -> Self {
+        let until = terms.map { " until \(Instant.text($0.untilMs))\($0.reason.isEmpty ? "" : ": \($0.reason)")" }
+        return AdmissionRefusal(reason: .forbidden, message: "\(what) is forbidden\(until ?? "").")
+    }
+
     fileprivate static func otherRoom(of path: StreamPath, than room: String) -> Self {
         AdmissionRefusal(reason: .credentialWrong, message: "The token is for room \(room), but \(path) belongs to another room.")
     }
@@ -198,9 +204,7 @@ extension AdmissionRefusal {
                 message: "\(path) has no room; create one with the API first"
                     + " (the server's setting rooms.autoCreate says which pushes create their room)."
             )
-        case .forbidden(let untilMs, let reason):
-            let why = reason.isEmpty ? "" : ": \(reason)"
-            self.init(reason: .forbidden, message: "\(path) is forbidden until \(Instant.text(untilMs))\(why).")
+        case .forbidden(let untilMs, let reason): self = .forbidden("\(path)", BanTerms(untilMs: untilMs, reason: reason))
         case .keptOut(let user, let forMs): self = .keptOut(user, of: path.description, forMs: forMs)
         case .roomClosed:
             self.init(reason: .roomClosed, message: "The room of \(path) is closed.")

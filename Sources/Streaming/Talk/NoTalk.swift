@@ -13,6 +13,9 @@ package final class NoTalk: TalkGateway {
     package func check(
         _ request: AdmissionRequest, push: (request: AdmissionRequest, pass: AdmissionPass)?
     ) -> Result<(pass: AdmissionPass, isCarried: Bool), AdmissionRefusal> { .failure(Self.noTalk) }
+    package func resolved(_ name: TalkStreamName, _ request: AdmissionRequest) -> (name: TalkStreamName, request: AdmissionRequest) {
+        (name, request)
+    }
     package func admitTalker(
         _ name: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass
     ) -> Result<PublishAdmission, AdmissionRefusal> { .failure(Self.noTalk) }

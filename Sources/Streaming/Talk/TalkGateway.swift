@@ -10,6 +10,9 @@ package protocol TalkGateway: AnyObject, Sendable {
     func check(
         _ request: AdmissionRequest, push: (request: AdmissionRequest, pass: AdmissionPass)?
     ) -> Result<(pass: AdmissionPass, isCarried: Bool), AdmissionRefusal>
+    /// What a device's name stands for: the name in its room's channel, and the request for that. Both as they are for a room's own name. Credentials
+    /// and hooks know the name that the client used. Not on an event loop.
+    func resolved(_ name: TalkStreamName, _ request: AdmissionRequest) async -> (name: TalkStreamName, request: AdmissionRequest)
     /// Asks the hook, the room and its channel to admit a talker. Not on an event loop.
     func admitTalker(
         _ name: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass

@@ -141,6 +141,8 @@ import Testing
             }
             #expect(try await names("streams=live/c,live/a,live/nobody,live/a") == ["a", "c"])
             #expect(try await names("streams=live/a&state=interrupted") == [])
+            _ = try await api.ok("PATCH", "rooms/a", #"{"deviceUid":"dev-a"}"#)
+            #expect(try await names("streams=live/dev-a,live/b") == ["a", "b"], "by a device's name")
             let named = try await api.ok("GET", "streams?streams=live%2Fb")
             #expect(named["total"].int == 1 && named["next"].isNull)
             let alone = try await api.ok("GET", "streams/live/b")["stream"]

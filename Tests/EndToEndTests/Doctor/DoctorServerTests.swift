@@ -35,6 +35,21 @@ import Testing
         }
     }
 
+    /// Settings that were changed since the server's start: it is found where it says that it listens, and the difference is told.
+    @Test func changedSettings() async throws {
+        try await Fixture.withDirectory { directory in
+            let scene = try await DoctorScene(in: directory)
+            try await scene.serve(try scene.config()) { _ in
+                let changed = try scene.config("http: {listen: \"127.0.0.1:\(scene.ports[3])\"}")
+                let run = try await DoctorRun.run(["--config", changed])
+                #expect(run.status == 0 && run.failed.isEmpty, "\(run.words)")
+                #expect(run.status(of: "port http.listen") == "warn" && run.status(of: "port rtmp.listen") == "pass", "\(run.words)")
+                #expect(run.measured("port http.listen").contains(":\(scene.ports[1]) is served"), "\(run.words)")
+                #expect(run.status(of: "push") == "pass", "\(run.words)")
+            }
+        }
+    }
+
     /// By `--server` alone, with the roles that a token may have. Neither leaves anything.
     @Test func rolesLeaveThingsOut() async throws {
         try await Fixture.withDirectory { directory in

@@ -84,6 +84,33 @@ import Testing
         }
     }
 
+    /// A device's name stands for its room's talk, and its push's credential admits it there, but to no other device's room.
+    @Test(.timeLimit(.minutes(5))) func aDevicesNameIsItsRoomsTalk() async throws {
+        try await UnboundServer.run(Self.closed) { server in
+            for (room, device) in [("r1", "dev"), ("r2", "other")] {
+                #expect(try await server.call("POST", "rooms", "{\"roomId\":\"\(room)\",\"deviceUid\":\"\(device)\"}").status == 201)
+            }
+            let time = TxSecret.text(ofSeconds: WallClock.seconds + 600)
+            let camera = try await RawClient.connected(server.port, app: "live")
+            let key = "dev?\(TestCredential.signed("dev", txTime: time, key: "a key for tests"))"
+            try await camera.publish(key, on: camera.createStream())
+            camera.send(.video, SyntheticTag.videoHeader)
+            camera.send(.video, SyntheticTag.video(1, isKeyframe: true, bytes: 2_000))
+            let room = MemoryRoom(server: server, camera: camera)
+            try await server.wait("rooms/r1") { $0["state"].string == "live" }
+            try await camera.play("talk/dev/mix-me", on: camera.createStream())
+            try await camera.publish("talk/dev/me", on: camera.createStream())
+            #expect(try await room.member("me")["role"].string == "host")
+            let talk = try await server.call("GET", "rooms/dev/talk").json()["data"]
+            #expect(talk["roomId"].string == "r1" && talk["members"].list.count == 1, "\(talk)")
+            let before = camera.statuses.count { $0.description.contains("[credential_") }
+            try await camera.createStreamAndTryToPublish("talk/other/me")
+            try await eventually("a refusal") { camera.statuses.count { $0.description.contains("[credential_") } == before + 1 }
+            #expect(!camera.isClosed)
+            await camera.close()
+        }
+    }
+
     /// An older signature does not take over. It changes neither the role nor a count that would lock out the member.
     @Test(.timeLimit(.minutes(5))) func aRefusedTakeoverHasNoEffect() async throws {
         try await Self.room { room, _ in
