@@ -83,7 +83,7 @@ import Testing
                 "likeRoom",
                 "joinRoom",
                 "leaveRoom", "listMembers", "kickMember", "makePushUrl", "makePlayUrls", "drawPushUrl", "paintPushUrl", "listEvents",
-                "listRoomEvents",
+                "listRoomEvents", "makeSnapshotUrl",
                 "makeEventTicket", "getTalk", "changeTalk", "changeFloor", "muteTalker", "kickTalker", "allowTalker", "makeTalkToken",
                 "listGatherings", "getGathering", "pauseQueue", "resumeQueue", "removeFromQueue", "makeChannelToken",
             ])
