@@ -138,7 +138,7 @@ package final class Server: Sendable {
         self.webhooks = WebhookDispatcher(
             parts.live, rooms: rooms,
             sender: { [live = parts.live, keys = parts.liveKeys] in
-                WebhookSender(config: live.current, addresses: connections.addresses, key: keys.webhookKey)
+                WebhookSender(config: live.current, addresses: connections.addresses, keys: keys.current)
             },
             outbound: parts.outbound, counters: connections.counters, log: parts.webhookLog, eventLoop: group.any())
         self.operations = Operations(

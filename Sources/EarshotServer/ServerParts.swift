@@ -98,7 +98,7 @@ package final class ServerParts: Sendable {
             webhookLog: self.webhookLog, statistics: self.statistics,
             webhookTester: WebhookTester(
                 live,
-                sender: { WebhookSender(config: live.current, addresses: connections.addresses, key: liveKeys.webhookKey) },
+                sender: { WebhookSender(config: live.current, addresses: connections.addresses, keys: liveKeys.current) },
                 outbound: self.outbound), others: [self.apps], figures: figures)
         figures.add { [remuxers = self.remuxers, links = self.links] sources in
             sources.windowBytes = { [weak remuxers] in remuxers?.windowBytes ?? 0 }

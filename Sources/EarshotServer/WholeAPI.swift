@@ -38,7 +38,7 @@ extension ServerParts {
     /// `auditor` and `sessions`: shared with the console's logins.
     func apiService(auditor: Auditor, sessions: (any BrowserSessions)?) -> APIService {
         let core = APICore(
-            self.live, self.rooms, clients: self.connections.clients,
+            self.live, self.liveKeys, self.rooms, clients: self.connections.clients,
             addresses: { [connections = self.connections] in connections.addresses },
             ledger: self.memory.ledger, nodes: NodeForwarder(self.rooms, self.outbound), auditor: auditor, figures: self.api.figures.calls,
             document: { OpenAPIDocument.buffer }, log: self.log)

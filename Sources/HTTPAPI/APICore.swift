@@ -1,3 +1,4 @@
+package import Access
 import HTTPServer
 package import Listening
 package import Logging
@@ -9,6 +10,7 @@ package import Support
 /// What all calls of the API share, whatever they do. Any thread.
 package struct APICore: Sendable {
     package let config: Live<ServerConfig>
+    private let keys: Live<KeyRing>
     package let rooms: RoomRegistry
     package let clients: ClientAddresses
     /// Nil until the ports are open.
@@ -22,11 +24,12 @@ package struct APICore: Sendable {
     package let log: Logger
 
     package init(
-        _ config: Live<ServerConfig>, _ rooms: RoomRegistry, clients: ClientAddresses,
+        _ config: Live<ServerConfig>, _ keys: Live<KeyRing>, _ rooms: RoomRegistry, clients: ClientAddresses,
         addresses: @escaping @Sendable () -> BoundAddresses?, ledger: MemoryLedger, nodes: NodeForwarder, auditor: Auditor,
         figures: CallFigures, document: @escaping @Sendable () -> ByteBuffer, log: Logger
     ) {
         self.config = config
+        self.keys = keys
         self.rooms = rooms
         self.clients = clients
         self.addresses = addresses
@@ -37,4 +40,7 @@ package struct APICore: Sendable {
         self.document = document
         self.log = log
     }
+
+    /// Signs links to files, with the present keys.
+    package var links: FileLinks { FileLinks(self.keys.current) }
 }

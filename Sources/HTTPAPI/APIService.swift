@@ -97,6 +97,10 @@ package final class APIService: Sendable {
         var caller: APIToken?
         do {
             let answer = try await AuditedCall.$current.withValue(audited) {
+                // A link opens its file from any address, as a signed URL for playing does. A token beside it is checked all the same.
+                if try self.hasLink(request, route, client), request.headers[.authorization] == nil {
+                    return try await self.answer(served, request, body, context, nil, members)
+                }
                 try Self.checkAddress(client, self.core.config.access)
                 guard let role = route.role else { return try await self.answer(served, request, body, context, nil, members) }
                 let token = try await self.authentication.token(request.head, from: client)
@@ -116,6 +120,18 @@ package final class APIService: Sendable {
             await self.core.auditor.failed(audited, route, APIError(any: error), caller, request.headers, client, requestID: context.id)
             throw error
         }
+    }
+
+    /// Whether the request has a signed link, which is right then. Throws 403 for one that is wrong or expired.
+    private func hasLink(_ request: Request, _ route: APIRoute, _ client: SocketAddress?) throws(APIError) -> Bool {
+        guard let link = SignedLink(request, route) else { return false }
+        try link.check(self.core.links, nowSeconds: WallClock.seconds) { () throws(APIError) in
+            // Counts as a wrong token does.
+            try Self.checkAddress(client, self.core.config.access)
+            try self.authentication.checkFailures(client)
+            self.authentication.failed(client)
+        }
+        return true
     }
 
     private static func checkRole(_ token: APIToken, _ role: TokenRole) throws(APIError) {

@@ -84,7 +84,7 @@ import Testing
                 "likeRoom",
                 "joinRoom",
                 "leaveRoom", "listMembers", "kickMember", "makePushUrl", "makePlayUrls", "drawPushUrl", "paintPushUrl", "listEvents",
-                "listRoomEvents",
+                "listRoomEvents", "makeSnapshotUrl",
                 "makeEventTicket", "getTalk", "changeTalk", "changeFloor", "muteTalker", "kickTalker", "allowTalker", "makeTalkToken",
                 "getStream", "dropStream", "recordRoom", "listGatherings", "getGathering", "pauseQueue", "resumeQueue", "removeFromQueue",
                 "makeChannelToken",

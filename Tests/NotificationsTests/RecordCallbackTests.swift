@@ -1,3 +1,4 @@
+import Access
 import Foundation
 import Rooms
 import Support
@@ -31,7 +32,9 @@ import Testing
         #expect(body["start_time"] as? Int == 1_795_255_200 && body["start_time_usec"] as? Int == 250_000)
         #expect(body["end_time"] as? Int == 1_795_255_261 && body["end_time_usec"] as? Int == 750_000)
         #expect(body["duration"] as? Int == 62 && body["record_bps"] as? Int == 1_000)
-        #expect(body["video_url"] as? String == "https://live.example.com/api/v1/recordings/r1/file")
+        // For a day from the sending, without a token.
+        let link = FileLinks(WebhookFormTests.keys).signed("/api/v1/recordings/r1/file", expiresAt: 1_795_255_300 + 86_400)
+        #expect(body["video_url"] as? String == "https://live.example.com\(link)")
         #expect(body["t"] as? Int == 1_795_255_900)
         #expect(body["sign"] as? String == TencentPushCallback.sign(key: "webhook-key-1", t: 1_795_255_900))
     }

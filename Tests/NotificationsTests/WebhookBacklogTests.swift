@@ -30,7 +30,7 @@ import Testing
             let loop = try parts.streams.allLoops.first.orThrow().relay.eventLoop
             let dispatcher = WebhookDispatcher(
                 parts.live, rooms: parts.rooms,
-                sender: { WebhookSender(config: parts.config, addresses: parts.connections.addresses, key: "webhook-key-1") },
+                sender: { WebhookSender(config: parts.config, addresses: parts.connections.addresses, keys: parts.keys) },
                 outbound: parts.outbound, counters: counters, log: log, eventLoop: loop)
             try await dispatcher.giveUpSurplus(past: 3)
             let failed = try await parts.rooms.deliveries(state: .failed, room: nil, before: nil, limit: 10)

@@ -1,3 +1,4 @@
+import Access
 import Foundation
 import ServerConfiguration
 import Testing
@@ -7,9 +8,10 @@ import Testing
 
 /// Content and timing of webhooks: the pure parts.
 @Suite struct WebhookFormTests {
+    static let keys = KeyRing(key: "url-key-1", backupKey: nil, jwtKey: "jwt-key-1", webhookKey: "webhook-key-1")
     static let sender = WebhookSender(
         key: "webhook-key-1", domain: "live.example.com", node: "192.0.2.1", rtmp: "rtmp://live.example.com",
-        http: "http://live.example.com:8080")
+        http: "http://live.example.com:8080", links: FileLinks(keys))
     static let earshot = WebhookTarget(url: "http://a.example/hook?secret=1", format: .earshot)
     static let tencent = WebhookTarget(url: "http://b.example/", format: .tencent)
 

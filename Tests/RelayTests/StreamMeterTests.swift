@@ -18,10 +18,11 @@ import Testing
         #expect(meter.videoBitsPerSecond == 0, "no full window yet")
         meter.tick(nowMs: 3_400)
         #expect(meter.videoBitsPerSecond == 60 * 100 * 8 * 10 / 24 && meter.audioBitsPerSecond == 60 * 50 * 8 * 10 / 24)
-        #expect(meter.framesPerSecond == 25)
+        #expect(meter.framesPerSecond == 25 && meter.audioFramesPerSecond == 25)
         #expect(meter.keyframeIntervalMs == 1_200)
         meter.tick(nowMs: 5_400)
-        #expect(meter.videoBitsPerSecond == 0 && meter.audioBitsPerSecond == 0 && meter.framesPerSecond == 0)
+        #expect(meter.videoBitsPerSecond == 0 && meter.audioBitsPerSecond == 0)
+        #expect(meter.framesPerSecond == 0 && meter.audioFramesPerSecond == 0)
     }
 
     @Test func headersAndMetadataAreNoFrames() throws {
@@ -29,8 +30,9 @@ import Testing
         meter.count(try Make.metadata(1), nowMs: 0)
         meter.count(try Make.videoHeader(2), nowMs: 0)
         meter.count(try Make.script(3, at: 0), nowMs: 0)
+        meter.count(try Frame(kind: .audio, timestamp: 0, payload: ByteBuffer(bytes: [0xAF, 0, 0x11, 0x90])), nowMs: 0)
         meter.tick(nowMs: 2_000)
-        #expect(meter.framesPerSecond == 0 && meter.messagesIn == 3 && meter.keyframeIntervalMs == nil)
+        #expect(meter.framesPerSecond == 0 && meter.audioFramesPerSecond == 0 && meter.messagesIn == 4 && meter.keyframeIntervalMs == nil)
     }
 
     @Test func formats() throws {

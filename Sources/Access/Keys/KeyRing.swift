@@ -50,8 +50,13 @@ package struct KeyRing: Sendable, Equatable {
         return (self.ownPlayKey.map { [$0] } ?? derived) + self.publishKeys
     }
 
-    private static func playKey(from key: String) -> String {
-        SecretText.hex(HMAC<SHA256>.authenticationCode(for: Array("earshot play".utf8), using: SymmetricKey(data: Array(key.utf8))))
+    /// Keys of links to files; the first signs.
+    var fileKeys: [String] { self.publishKeys.map { Self.derived(from: $0, "earshot file") } }
+
+    private static func playKey(from key: String) -> String { Self.derived(from: key, "earshot play") }
+
+    private static func derived(from key: String, _ use: String) -> String {
+        SecretText.hex(HMAC<SHA256>.authenticationCode(for: Array(use.utf8), using: SymmetricKey(data: Array(key.utf8))))
     }
 
     /// Bytes. An HS256 key is at least as long as the hash (RFC 7518 §3.2).

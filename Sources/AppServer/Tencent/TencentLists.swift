@@ -109,7 +109,7 @@ struct TencentLists {
                 "ClientIp": .string(push.clientAddress), "ServerIp": .string(server),
                 "BeginPushTime": .string(TencentAnswer.utc(push.startedAt)),
                 "VideoFps": .integer(Int64(meter.framesPerSecond.rounded())), "VideoSpeed": .integer(Int64(meter.videoBitsPerSecond)),
-                "AudioFps": .integer(Self.audioFrames(meter)), "AudioSpeed": .integer(Int64(meter.audioBitsPerSecond)),
+                "AudioFps": .integer(Int64(meter.audioFramesPerSecond.rounded())), "AudioSpeed": .integer(Int64(meter.audioBitsPerSecond)),
                 "Vcodec": .string(meter.video.map { Self.word($0.codec.name) } ?? ""),
                 "Acodec": .string(meter.audio.map { Self.word($0.codec.name) } ?? ""),
                 "Resolution": .string(Self.resolution(meter.video?.width, meter.video?.height)),
@@ -127,12 +127,6 @@ struct TencentLists {
         self.services.config.apps.tencentDomains.first
             ?? self.services.config.urls.rtmp.flatMap { PublicAddress.host(String($0.drop { $0 != "/" }.dropFirst(2))) }
             ?? self.services.config.rtmp.listen.host
-    }
-
-    /// An AAC frame has 1,024 samples.
-    private static func audioFrames(_ meter: StreamMeter) -> Int64 {
-        guard meter.audioBitsPerSecond > 0, let rate = meter.audio?.sampleRate, meter.audio?.codec.name == "aac" else { return 0 }
-        return Int64(rate + 512) / 1_024
     }
 
     /// "H264" and "AAC", in the cloud's spelling.

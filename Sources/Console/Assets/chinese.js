@@ -394,6 +394,8 @@ export const chinese = {
   'Removed a user': '移除用户',
   'Kicked a user': '踢出用户',
   'Made a push address': '生成推流地址',
+  'Made a link to a recording': '生成录制文件链接',
+  'Made a link to a picture': '生成截图链接',
   'Showed a push address as a QR code': '显示推流地址二维码',
   'Ended the push': '断开推流',
   'Forbade the stream': '禁播流',

@@ -66,7 +66,7 @@ export const operations = {
   createRoom: 'Created the room', updateRoom: 'Changed the room', deleteRoom: 'Deleted the room', closeRoom: 'Closed the room', expireRoom: 'Expired the room', renewRoom: 'Renewed the room', pauseRoom: 'Announced a pause',
   forbidRoom: 'Forbade the room', resumeRoom: 'Lifted the ban of the room', joinRoom: 'Added a user', leaveRoom: 'Removed a user', kickMember: 'Kicked a user', makePushUrl: 'Made a push address', drawPushUrl: 'Showed a push address as a QR code',
   paintPushUrl: 'Showed a push address as a QR code', dropStream: 'Ended the push', forbidStream: 'Forbade the stream', resumeStream: 'Lifted the ban of the stream', endSession: 'Ended a connection', redeliverDelivery: 'Sent a delivery again',
-  createLink: 'Made a link', deleteLink: 'Deleted a link', recordRoom: 'Started or stopped recording', deleteRecording: 'Deleted a recording', changeTalk: 'Changed the rules of talk', changeFloor: 'Changed who may speak',
+  createLink: 'Made a link', deleteLink: 'Deleted a link', recordRoom: 'Started or stopped recording', deleteRecording: 'Deleted a recording', makeRecordingUrl: 'Made a link to a recording', makeSnapshotUrl: 'Made a link to a picture', changeTalk: 'Changed the rules of talk', changeFloor: 'Changed who may speak',
   muteTalker: 'Muted or unmuted a talker', kickTalker: 'Kicked a talker', allowTalker: 'Let a talker come back', makeTalkToken: 'Made a credential to talk', createToken: 'Created a token', revokeToken: 'Revoked a token',
   createWebhook: 'Added a webhook', updateWebhook: 'Changed a webhook', deleteWebhook: 'Removed a webhook', pauseWebhook: 'Paused a webhook', resumeWebhook: 'Resumed a webhook',
   logInToConsole: 'Logged in to the console', logOutOfConsole: 'Logged out of the console',

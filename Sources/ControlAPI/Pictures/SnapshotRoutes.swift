@@ -49,18 +49,37 @@ enum SnapshotRoutes {
             return SnapshotListAnswer(next: list.count == limit ? list.last?.row : nil, list: list)
         },
         ControlRoute(
-            raw: .get, "/snapshots/{snapshotId}/file", "downloadSnapshot", .rooms, .backend, .thing,
+            file: "/snapshots/{snapshotId}/file", "downloadSnapshot", .rooms, .backend, .thing,
             "Download a picture taken at an interval.",
             in: [Self.id], type: "image/jpeg", home: .snapshot
         ) { call in
-            let id = try call.value(Self.id)
-            let files = SnapshotFiles(call.services.config.current)
-            guard let snapshot = try await call.rooms.snapshot(id), try await call.sees(snapshot.path),
-                let bytes = await DiskWork.run({ files.load(snapshot.file) })
-            else { throw APIError.notFound("snapshot", id, field: "snapshotId") }
-            return ByteBuffer(bytes: bytes)
+            let snapshot = try await Self.snapshot(call)
+            let folder = SnapshotFiles(call.services.config.current).folder
+            let file = try await APICall.file(snapshot.file, in: folder, id: snapshot.id, type: "image/jpeg", isShown: true)
+            guard let file else { throw APIError.notFound("snapshot", snapshot.id, field: "snapshotId") }
+            return file
+        },
+        ControlRoute(
+            .post, "/snapshots/{snapshotId}/download-url", "makeSnapshotUrl", .rooms, .backend, .thing,
+            """
+            Make a signed link to a picture taken at an interval, for pages and programs without a token. It opens this picture only. It \
+            cannot be taken back before it expires.
+            """,
+            in: [Self.id], body: [DownloadURLAnswer.expiresIn], answers: DownloadURLAnswer.outputType, effect: .nothing
+        ) { call in
+            let snapshot = try await Self.snapshot(call)
+            call.audit(stream: snapshot.path) { _ in }
+            return try DownloadURLAnswer("/snapshots/\(snapshot.id)/file", call)
         },
     ]
+
+    private static func snapshot(_ call: APICall) async throws -> SnapshotRecord {
+        let id = try call.value(Self.id)
+        guard let snapshot = try await call.rooms.snapshot(id), try await call.sees(snapshot.path) else {
+            throw APIError.notFound("snapshot", id, field: "snapshotId")
+        }
+        return snapshot
+    }
 
     private static func picture(of path: StreamPath, _ call: APICall) async throws -> ByteBuffer {
         let (snapshots, streams, maxAgeMs) = (call.services.snapshots, call.services.streams, try call.value(Self.maxAge) * 1_000)

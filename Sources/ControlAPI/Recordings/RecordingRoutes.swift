@@ -129,24 +129,36 @@ enum RecordingRoutes {
             type: "video/mp4", failures: [.conflict], home: .recording
         ) { call in
             let recording = try await Self.recording(call)
-            guard recording.state != .deleted else {
-                throw APIError.wrongState(
-                    "Recording \(recording.id) is deleted.", state: recording.state.rawValue,
-                    allowed: RecordingState.allCases.filter { $0 != .deleted }.map(\.rawValue))
-            }
+            try Self.checkFile(recording)
             let recordings = call.services.recordings
             let limit = recording.state == .recording ? recordings.writtenBytes(of: recording.id) : nil
-            let path = recordings.folder.absolute(recording.file)
-            let name = "\(recording.file.split(separator: "/").dropFirst().joined(separator: "-"))"
-            let (mayOpen, download) = await DiskWork.run {
-                let mayOpen = OpenDescriptors.mayOpen(1)
-                return (mayOpen, mayOpen ? FileDownload(path: path, limit: limit, id: recording.id, name: name) : nil)
-            }
-            if !mayOpen { throw APIError.unavailable("No file can be opened now: \(OpenDescriptors.advice).") }
+            let download = try await APICall.file(recording.file, in: recordings.folder, limit: limit, id: recording.id, type: "video/mp4")
             guard let download else { throw APIError.notFound("file of recording", recording.id, field: "recordingId") }
             return download
         },
+        ControlRoute(
+            .post, "/recordings/{recordingId}/download-url", "makeRecordingUrl", .recordings, .ops, .thing,
+            """
+            Make a signed link to a recording's file, for players and programs without a token. It opens this file only, and supports Range. \
+            It cannot be taken back before it expires.
+            """,
+            in: [RecordingInputs.id], body: [DownloadURLAnswer.expiresIn], answers: DownloadURLAnswer.outputType, failures: [.conflict],
+            effect: .nothing
+        ) { call in
+            let recording = try await Self.recording(call)
+            try Self.checkFile(recording)
+            call.audit(stream: recording.task.path, room: recording.task.roomID) { _ in }
+            return try DownloadURLAnswer("/recordings/\(recording.id)/file", call)
+        },
     ]
+
+    /// Throws 409 for a recording whose file is deleted.
+    private static func checkFile(_ recording: Recording) throws(APIError) {
+        guard recording.state == .deleted else { return }
+        throw APIError.wrongState(
+            "Recording \(recording.id) is deleted.", state: recording.state.rawValue,
+            allowed: RecordingState.allCases.filter { $0 != .deleted }.map(\.rawValue))
+    }
 
     private static func recording(_ call: APICall) async throws -> Recording {
         let id = try call.value(RecordingInputs.id)

@@ -36,7 +36,7 @@ package struct APIRoute: Sendable {
     /// The path's parts: literal, or the name of a parameter.
     package let parts: [Part]
 
-    /// The answer is a file, and supports Range.
+    /// The answer is a file, and supports Range. A signed link (``FileLinks``) opens it in place of a token.
     package let isDownload: Bool
     /// The call changes a room, provided that the room matches If-Match and If-None-Match.
     package let isConditional: Bool

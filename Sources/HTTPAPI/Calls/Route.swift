@@ -63,14 +63,14 @@ package struct Route<Services: Sendable>: Sendable {
         self.handle = { .raw(type: type, try await handle($0)) }
     }
 
-    /// A call whose answer is a file.
+    /// A call whose answer is a file, which a signed link opens too.
     package init(
         file path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ reach: TokenReach, _ summary: String,
         in pathForm: [any RequestInput], type: String, failures: Set<APIFailure> = [], home: RouteHome? = nil,
         _ handle: @escaping @Sendable (Call<Services>) async throws -> FileDownload
     ) {
         self.route = APIRoute(
-            .get, path, name, tag, role, reach, summary, pathForm, [], APISuccess(status: .ok, content: [(type, nil)]),
+            .get, path, name, tag, role, reach, summary, pathForm, SignedLink.inputs, APISuccess(status: .ok, content: [(type, nil)]),
             failures.union([.noSuchRange]), .nothing, home, isDownload: true)
         self.handle = { .file(try await handle($0)) }
     }

@@ -130,7 +130,7 @@ package enum OpenAPIDocument {
         if route.isConditional {
             parts.append("Carried out only if the room's version matches If-Match and If-None-Match, when these are given.")
         }
-        if route.isDownload { parts.append("Supports Range.") }
+        if route.isDownload { parts.append("Supports Range. A signed link opens the file without a token.") }
         return parts.filter { !$0.isEmpty }.joined(separator: " ")
     }
 

@@ -13,6 +13,9 @@ package struct FileDownload: Sendable {
     package let etag: String
     /// The name under which a browser saves it.
     package let name: String
+    private let type: String
+    /// Browsers show it; otherwise they save it, unless a player asked for it.
+    private let isShown: Bool
 
     private static let pieceBytes = 256 << 10
 
@@ -37,7 +40,7 @@ package struct FileDownload: Sendable {
     }
 
     /// Opens the file; nil when there is none. `limit` caps the readable size of a file that still grows. Blocks.
-    package init?(path: String, limit: Int64?, id: String, name: String) {
+    package init?(path: String, limit: Int64?, id: String, name: String, type: String, isShown: Bool) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return nil }
         self.file = OpenFile(descriptor)
@@ -45,12 +48,14 @@ package struct FileDownload: Sendable {
         self.size = min(status.size, limit ?? .max)
         self.etag = "\"\(id)-\(self.size)-\(status.inode)\""
         self.name = name
+        self.type = type
+        self.isShown = isShown
     }
 
     package func response(to request: Request) throws(APIError) -> Response {
         var headers: HTTPFields = [
-            .contentType: "video/mp4", .acceptRanges: "bytes", .eTag: self.etag, .cacheControl: "private, no-cache",
-            .contentDisposition: "attachment; filename=\"\(self.name)\"",
+            .contentType: self.type, .acceptRanges: "bytes", .eTag: self.etag, .cacheControl: "private, no-cache",
+            .contentDisposition: "\(self.isShown ? "inline" : "attachment"); filename=\"\(self.name)\"",
         ]
         // RFC 9110 §13.1.2, before any range (§13.2.2).
         if let known = request.headers[.ifNoneMatch], self.isAmong(known) {

@@ -8,7 +8,7 @@ import Support
 protocol TencentCallback {
     var stream: StreamPath { get }
     /// The fields of this kind beyond the common ones, including `event_type`.
-    func fields(_ sender: WebhookSender) -> [(String, JSONValue)]
+    func fields(_ sender: WebhookSender, atSeconds: Int64) -> [(String, JSONValue)]
 }
 
 extension TencentCallback {
@@ -24,7 +24,7 @@ extension TencentCallback {
             ("appid", 0), ("app", .string(sender.domain)), ("appname", .string(self.stream.app)),
             ("stream_id", .string(self.stream.name)), ("channel_id", .string(self.stream.name)),
         ]
-        fields += self.fields(sender)
+        fields += self.fields(sender, atSeconds: atSeconds)
         fields.append(("t", .integer(t)))
         fields.append(("sign", .string(Self.sign(key: sender.key, t: t))))
         return JSONValue.object(fields.map(JSONValue.Member.init)).text

@@ -8,7 +8,7 @@ struct TencentLinkCallback: TencentCallback {
 
     var stream: StreamPath { self.link.path }
 
-    func fields(_ sender: WebhookSender) -> [(String, JSONValue)] {
+    func fields(_ sender: WebhookSender, atSeconds: Int64) -> [(String, JSONValue)] {
         let link = self.link
         let here = "\(sender.rtmp)/\(link.path)"
         let isPull = link.direction == .pull

@@ -13,7 +13,7 @@ struct TencentPushCallback: TencentCallback {
         self.push = push
     }
 
-    func fields(_ sender: WebhookSender) -> [(String, JSONValue)] {
+    func fields(_ sender: WebhookSender, atSeconds: Int64) -> [(String, JSONValue)] {
         let (push, end) = (self.push, self.push.end)
         var fields: [(String, JSONValue)] = [
             ("event_type", end == nil ? 1 : 0),

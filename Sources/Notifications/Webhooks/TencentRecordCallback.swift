@@ -9,22 +9,23 @@ struct TencentRecordCallback: TencentCallback {
 
     var stream: StreamPath { self.record.path }
 
-    func fields(_ sender: WebhookSender) -> [(String, JSONValue)] {
-        self.event.kind == .recordFinished ? self.file(sender) : self.status(sender)
+    func fields(_ sender: WebhookSender, atSeconds: Int64) -> [(String, JSONValue)] {
+        self.event.kind == .recordFinished ? self.file(sender, atSeconds) : self.status(sender)
     }
 
-    private func file(_ sender: WebhookSender) -> [(String, JSONValue)] {
+    private func file(_ sender: WebhookSender, _ atSeconds: Int64) -> [(String, JSONValue)] {
         let file = self.record.file
         let id = file?.id ?? ""
         let (start, end) = (file?.startedAt ?? self.event.at, file?.endedAt ?? self.event.at)
         let durationMs = file?.durationMs ?? 0
         let bytes = file?.bytes ?? 0
+        let url = sender.link("\(PublicAddress.apiPrefix)/recordings/\(id)/file", atSeconds: atSeconds)
         return [
             ("event_type", 100), ("file_id", .string(id)), ("record_file_id", .string(id)), ("file_format", "mp4"),
             ("task_id", .string(self.record.taskID)), ("start_time", .integer(start / 1_000)), ("end_time", .integer(end / 1_000)),
             ("start_time_usec", .integer(start % 1_000 * 1_000)), ("end_time_usec", .integer(end % 1_000 * 1_000)),
             ("duration", .integer((durationMs + 500) / 1_000)), ("file_size", .integer(bytes)), ("stream_param", ""),
-            ("video_url", .string("\(sender.http)\(PublicAddress.apiPrefix)/recordings/\(id)/file")), ("media_start_time", 0),
+            ("video_url", .string(url)), ("media_start_time", 0),
             // Kilobits a second.
             ("record_bps", .integer(durationMs > 0 ? bytes * 8 / durationMs : 0)), ("callback_ext", "{}"),
         ]

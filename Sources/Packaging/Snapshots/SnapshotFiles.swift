@@ -9,9 +9,6 @@ package struct SnapshotFiles: Sendable {
     /// Free space to keep on the disk, the same as for recordings.
     private let minFree: @Sendable () -> Int64
 
-    /// Larger than any picture of the largest width.
-    private static let largest = 32 << 20
-
     init(_ live: Live<ServerConfig>) { self.init(live.current) { Int64(live.recording.minFreeBytes) } }
 
     package init(_ config: ServerConfig) { self.init(config) { Int64(config.recording.minFreeBytes) } }
@@ -49,21 +46,6 @@ package struct SnapshotFiles: Sendable {
         guard code != 0 else { return nil }
         unlink(temporary)
         return RecordingFolder.Failure(operation: "write", path: path, code: code)
-    }
-
-    /// Nil when the file does not exist or cannot be read.
-    package func load(_ file: String) -> [UInt8]? {
-        let descriptor = open(self.folder.absolute(file), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while bytes.count <= Self.largest {
-            let count = buffer.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
-            if count == 0 { return bytes }
-            if count > 0 { bytes += buffer[..<count] } else if errno != EINTR { return nil }
-        }
-        return nil
     }
 }
 

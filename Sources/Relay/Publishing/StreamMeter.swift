@@ -11,6 +11,8 @@ package struct StreamMeter: Sendable {
     package private(set) var videoBitsPerSecond = 0
     package private(set) var audioBitsPerSecond = 0
     package private(set) var framesPerSecond = 0.0
+    /// Audio frames a second, as they came.
+    package private(set) var audioFramesPerSecond = 0.0
     /// Milliseconds between the last two keyframes, by timestamp.
     package private(set) var keyframeIntervalMs: Int64?
 
@@ -18,6 +20,7 @@ package struct StreamMeter: Sendable {
     private var windowVideoBytes = 0
     private var windowAudioBytes = 0
     private var windowFrames = 0
+    private var windowAudioFrames = 0
     private var lastKeyframe: Int64?
 
     private static let windowMs: Int64 = 2_000
@@ -41,7 +44,9 @@ package struct StreamMeter: Sendable {
             if frame.isSequenceHeader { self.readVideo(frame) }
         case .audio:
             self.windowAudioBytes += bytes
-            if !isSide, frame.isSequenceHeader || self.audio == nil { self.readAudio(frame) }
+            if isSide { return }
+            if frame.tag.flags.contains(.coded) { self.windowAudioFrames += 1 }
+            if frame.isSequenceHeader || self.audio == nil { self.readAudio(frame) }
         case .data:
             break
         }
@@ -54,10 +59,12 @@ package struct StreamMeter: Sendable {
         self.videoBitsPerSecond = Int(Double(self.windowVideoBytes * 8) / seconds)
         self.audioBitsPerSecond = Int(Double(self.windowAudioBytes * 8) / seconds)
         self.framesPerSecond = (Double(self.windowFrames) / seconds * 10).rounded() / 10
+        self.audioFramesPerSecond = (Double(self.windowAudioFrames) / seconds * 10).rounded() / 10
         self.windowStartMs = nowMs
         self.windowVideoBytes = 0
         self.windowAudioBytes = 0
         self.windowFrames = 0
+        self.windowAudioFrames = 0
     }
 
     /// Forgets the former publisher's formats, which do not apply to the new one.
