@@ -95,7 +95,9 @@ import Testing
                 count += 1
                 // In the middle of a part.
                 if count % pictures == 0 { maker.closeStalled(nowMs: 0) }
-                guard let text = taker.mediaPlaylist(PlaylistKind(isLowLatency: true, skips: false))?.text else { continue }
+                guard let text = taker.shared.change({ $0.mediaPlaylist(PlaylistKind(isLowLatency: true, skips: false)) })?.text else {
+                    continue
+                }
                 let violations = history.check(text)
                 #expect(violations.isEmpty, "\(violations)\n\(text)")
             }
@@ -103,9 +105,9 @@ import Testing
         maker.finish(nowMs: 0)
         let playlist = try #require(history.latest)
         #expect(playlist.segments.count >= 6)
-        #expect(taker.window.statistics.forcedCuts == 0)
+        #expect(taker.shared.read { $0.statistics.forcedCuts } == 0)
         taker.end(nowMs: 0)
-        let all = try #require(taker.mediaPlaylist(PlaylistKind(isLowLatency: false, skips: false)))
+        let all = try #require(taker.shared.change({ $0.mediaPlaylist(PlaylistKind(isLowLatency: false, skips: false)) }))
         let lines = all.text.split(separator: "\n").filter { $0.hasPrefix("#EXTINF:") }
         let seconds = lines.compactMap { Double($0.dropFirst("#EXTINF:".count).prefix { $0 != "," }) }
         #expect(abs(seconds.reduce(0, +) - 16) < 0.1, "no media is lost: \(seconds)")
@@ -131,12 +133,14 @@ import Testing
             }
             for item in try PieceList.frames(uneven.sorted { $0.timestamp < $1.timestamp }, by: round * 4_000, skippingHeaders: round > 0) {
                 maker.receive([item], nowMs: 0, wallMs: 0)
-                guard let text = taker.mediaPlaylist(PlaylistKind(isLowLatency: true, skips: false))?.text else { continue }
+                guard let text = taker.shared.change({ $0.mediaPlaylist(PlaylistKind(isLowLatency: true, skips: false)) })?.text else {
+                    continue
+                }
                 let violations = history.check(text).filter { $0.rule != .partDurationFloor }
                 #expect(violations.isEmpty, "\(violations)\n\(text)")
             }
         }
-        #expect(taker.window.statistics.forcedCuts == 0 && maker.problems.isEmpty, "\(maker.problems)")
+        #expect(taker.shared.read { $0.statistics.forcedCuts } == 0 && maker.problems.isEmpty, "\(maker.problems)")
     }
 
     /// A device returns with the same encoding: its media goes on, without a discontinuity. MPEG-TS has one, by its packets' counters.
@@ -151,14 +155,16 @@ import Testing
             if round > 0 { maker.receive([.restarted], nowMs: 0, wallMs: 0) }
             for item in try PieceList.frames(clip, by: round * 9_000) {
                 maker.receive([item], nowMs: 0, wallMs: 0)
-                guard let text = taker.mediaPlaylist(PlaylistKind(isLowLatency: true, skips: false))?.text else { continue }
+                guard let text = taker.shared.change({ $0.mediaPlaylist(PlaylistKind(isLowLatency: true, skips: false)) })?.text else {
+                    continue
+                }
                 let violations = history.check(text)
                 #expect(violations.isEmpty, "\(violations)\n\(text)")
             }
         }
         maker.finish(nowMs: 0)
         taker.end(nowMs: 0)
-        let text = taker.mediaPlaylist(PlaylistKind(isLowLatency: true, skips: false))?.text ?? ""
+        let text = taker.shared.change({ $0.mediaPlaylist(PlaylistKind(isLowLatency: true, skips: false)) })?.text ?? ""
         #expect(text.components(separatedBy: "#EXT-X-DISCONTINUITY\n").count == (format == .fmp4 ? 1 : 3))
         #expect(ListedParts.listedMs(text) > 11_500)
     }

@@ -52,7 +52,7 @@ import Testing
                 maker.receive(batch.items, nowMs: nowMs, wallMs: nowMs)
                 if batch.isStalled { maker.closeStalled(nowMs: nowMs) }
             } while !mailbox.rest(maker.patience)
-            guard let text = taker.mediaPlaylist(PlaylistKind(isLowLatency: true, skips: false)) else { continue }
+            guard let text = taker.shared.change({ $0.mediaPlaylist(PlaylistKind(isLowLatency: true, skips: false)) }) else { continue }
             for endMs in ListedParts.partEndsMs(String(buffer: text.bytes())) where endMs > listedMs + 10 {  // but for rounding
                 listedMs = endMs
                 // Players begin with the first playlist: what came before it is no part's delay.

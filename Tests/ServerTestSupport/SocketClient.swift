@@ -69,6 +69,9 @@ package final class SocketClient: Sendable {
     /// Sends without waiting.
     package func sendSoon(_ bytes: [UInt8]) { self.channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil) }
 
+    /// Sends no more, and still reads.
+    package func closeOutput() async throws { try await self.channel.close(mode: .output).get() }
+
     package func close() async { _ = try? await self.channel.close() }
 
     package var received: [UInt8] { self.handler.state.withLock { $0.received } }
