@@ -32,6 +32,7 @@ package final class RelayLoop: @unchecked Sendable {
     private let scratch = PumpScratch()
     private var sweeps: UInt = 0
     private var turnsTaken: UInt64 = 0
+    private var gathering: Gathering
     private var sweepTask: RepeatedTask?
     /// Viewers closed because they were over the age limit, since start.
     package private(set) var viewersTooSlow = 0
@@ -73,6 +74,7 @@ package final class RelayLoop: @unchecked Sendable {
             }
         }
         self.policy = policy
+        self.gathering = Gathering(pauseNs: UInt64(max(0, policy.gatherMicros)) * 1_000)
         self.load = LoopLoad(overloadMs: policy.overloadMs)
         self.turns = turns
         self.sendsPerTurn = sendsPerTurn
@@ -298,9 +300,17 @@ package final class RelayLoop: @unchecked Sendable {
         self.turnsTaken &+= 1
         if laps > 0, self.turnsTaken % RelayFigures.timedTurns == 0 { self.noteLaps(laps &* RelayFigures.timedTurns, since: began) }
         self.isPumpScheduled = !self.dirty.isEmpty
-        guard self.isPumpScheduled else { return }
+        guard self.isPumpScheduled else { return self.gather(messages: Int(laps)) }
         if let turns = self.turns { return turns.next(self.pumpTask) }
         self.eventLoop.assumeIsolated().scheduleTask(in: Self.turnPause, self.pumpTask)
+    }
+
+    /// Sleeps, if that lets the next turn find more to do.
+    private func gather(messages: Int) {
+        guard self.policy.gatherMicros > 0, self.clock == nil else { return }
+        let pauseNs = self.gathering.turnEnded(messages: messages, nowNs: NIODeadline.now().uptimeNanoseconds)
+        if pauseNs > 0 { Gathering.sleep(pauseNs) }
+        if self.gathering.isOn { self.gathering.woke(nowNs: NIODeadline.now().uptimeNanoseconds) }
     }
 
     // MARK: Sweep

@@ -6,6 +6,8 @@ package struct RelayPolicy: Sendable {
     package var maxBehindMs: Int64 = 5_000
     /// Lag from which a loop admits no new viewers.
     package var overloadMs: Int64 = 500
+    /// Time between two looks of a busy loop at its sockets, at least; 0: it looks as often as it is woken. Microseconds.
+    package var gatherMicros: Int64 = 0
     /// How long messages are gathered before they are sent; 0: not at all.
     package var coalesceMs: Int64 = 0
     /// ``coalesceMs`` of single apps.

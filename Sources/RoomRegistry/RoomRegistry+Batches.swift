@@ -161,6 +161,7 @@ extension RoomRegistry {
 
     func apply(_ done: WorkResults) {
         self.playTable.apply(done.playChanges)
+        for name in done.devices { self.devices.add(name) }
         self.kickTable.forget(done.gone)
         self.kickTable.apply(done.kicks, now: self.clock.now())
         guard !done.outcomes.isEmpty else { return }

@@ -30,7 +30,7 @@ extension RoomRegistry {
     /// The stream that a name stands for: a device's name stands for slot 1 of its room, unless a room has a stream of that very name. While the
     /// store cannot be read, a name stands for itself, because who plays or drops a running stream needs no store.
     package nonisolated func stream(named path: StreamPath) async -> StreamPath {
-        guard RoomID.isID(path.name) else { return path }
+        guard RoomID.isID(path.name), self.mayBeDevice(path.name) else { return path }
         do { return try await self.store.readSeparately { try $0.stream(named: path) } } catch { return path }
     }
 

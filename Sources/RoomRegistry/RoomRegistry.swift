@@ -63,6 +63,7 @@ package actor RoomRegistry {
     let executor = QueueExecutor(label: "earshot.rooms")
     nonisolated let intake: SubmissionQueue
     let playTable = PlayTable()
+    let devices = DeviceNames()
     nonisolated let kickTable = KickTable()
     nonisolated let runningPushes = RunningPushes()
     /// In a struct of its own: a generic container that holds a closure directly wraps it once more at each read.
@@ -128,6 +129,7 @@ package actor RoomRegistry {
         let now = clock.now()
         let tables = try self.store.readNow { try RefusalTables($0, now: now) }
         self.playTable.apply(tables.plays)
+        if membership == nil { try self.store.readNow { [devices = self.devices] in try $0.eachDevice { devices.add($0) } } }
         self.kickTable.apply(tables.kicks, now: now)
         (self.lastSignal, self.lastEvent) = (tables.lastSignal, tables.lastEvent)
         self.hookCount.store(try self.store.readNow { try $0.webhooks().count }, ordering: .relaxed)
@@ -160,6 +162,9 @@ package actor RoomRegistry {
 
     /// The reason why nobody may play this stream now (forbidden, room closed). Reads memory, for use at every join.
     package nonisolated func playRefusal(_ path: String) -> StateReason? { self.playTable.refusal(path) }
+
+    /// Whether the name may be a device's; one that is not needs no look into the store. Reads memory. Devices that other nodes add are in the store alone.
+    package nonisolated func mayBeDevice(_ name: String) -> Bool { self.store.membership != nil || self.devices.mayHave(name) }
 
     package nonisolated func playBan(_ path: String) -> BanTerms? { self.playTable.ban(path) }
 

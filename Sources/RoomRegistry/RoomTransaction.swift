@@ -6,6 +6,8 @@ import Support
 struct WorkResults {
     private(set) var outcomes: [RoomOutcome] = []
     private(set) var playChanges: [PlayTable.Change] = []
+    /// Names that devices have got.
+    private(set) var devices: [String] = []
     private(set) var kicks: [(kick: Kick, paths: [StreamPath])] = []
     private(set) var gone: [RoomID] = []
     private(set) var failures: [any Error] = []
@@ -32,6 +34,7 @@ struct WorkResults {
     mutating func add(_ work: RoomTransaction) {
         self.outcomes += work.outcomes
         self.playChanges += work.playChanges
+        self.devices += work.devices
         self.kicks += work.kicks
         self.gone += work.gone
         self.failures += work.failures
@@ -50,6 +53,8 @@ final class RoomTransaction {
     private(set) var outcomes: [RoomOutcome] = []
     /// For the registry's ``PlayTable``.
     private(set) var playChanges: [PlayTable.Change] = []
+    /// Names that devices have got.
+    private(set) var devices: [String] = []
     /// For the registry's ``KickTable``.
     var kicks: [(kick: Kick, paths: [StreamPath])] = []
     /// Deleted rooms, for the ``KickTable``.
@@ -174,6 +179,7 @@ final class RoomTransaction {
     /// Stores the room, its slots' bans, and changes for the play table.
     func save(from old: Room, to room: Room) throws {
         try self.store.update(from: old, to: room)
+        if room.deviceUid?.exact != old.deviceUid?.exact { self.gotDevice(room) }
         for (old, slot) in zip(old.slots, room.slots)
         where old.forbiddenUntil != slot.forbiddenUntil || old.forbidReason != slot.forbidReason {
             if let until = slot.forbiddenUntil {
@@ -187,6 +193,8 @@ final class RoomTransaction {
             for slot in room.slots { self.playChanges.append(.closed(slot.path, room.state == .closed)) }
         }
     }
+
+    func gotDevice(_ room: Room) { if let device = room.deviceUid { self.devices.append(device) } }
 
     func playChange(_ change: PlayTable.Change) { self.playChanges.append(change) }
 

@@ -228,6 +228,10 @@ extension ConfigSetting {
             .make(
                 "relay.coalesceByApp", \.relay.coalesceByAppMs, .byApp(.duration(0...1_000), example: "talk=20ms"),
                 "The same for single apps, e.g. [live=100ms, talk=0s]."),
+            .make(
+                "relay.gather", \.relay.gather, .onOff,
+                "A core that is woken for single messages thousands of times a second takes several at a time: half a millisecond later, for less CPU."
+            ),
 
             .make(
                 "hls.container", \.hls.container, .choice(ServerConfig.HLS.Container.self),

@@ -225,6 +225,8 @@ package struct ServerConfig: Sendable, Equatable {
         /// Milliseconds for which messages are gathered before sending; 0 sends each at once.
         package var coalesceMs: Int64 = 0
         package var coalesceByAppMs: NameTable<Int64> = [:]
+        /// A busy loop looks at its sockets at most every half a millisecond.
+        package var gather = true
     }
 
     /// Playing by HLS.

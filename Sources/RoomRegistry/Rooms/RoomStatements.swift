@@ -293,6 +293,14 @@ extension StoreAccess {
     }
 
     /// Streams of closed rooms, which nobody may play.
+    /// Names of the devices of all rooms.
+    func eachDevice(_ body: @escaping (String) -> Void) throws {
+        try self.connection.query("SELECT device_uid FROM rooms WHERE device_uid IS NOT NULL", []) { row in
+            if let name = row.text(at: 0) { body(name) }
+            return true
+        }
+    }
+
     func closedStreams() throws -> [StreamPath] {
         try self.all("SELECT s.app, s.name FROM rooms r JOIN slots s ON s.room_id = r.id WHERE r.state = 'closed'") { row in
             StreamPath(app: row.next(), name: row.next())

@@ -139,6 +139,7 @@ extension RoomTransaction {
             room.instance = last.instance + 1
         }
         try self.store.insert(room)
+        self.gotDevice(room)
         let old = room
         try self.event(.roomCreated, of: &room, self.data(of: room, .roomCreated, from: .created, by: actor))
         try self.save(from: old, to: room)

@@ -21,6 +21,8 @@ package protocol LiveRooms: PushFacts {
     /// Until when the user may not come back to the stream's room, in milliseconds since 1970; nil: comes and goes at will.
     func keptOut(_ user: String, of path: String) -> Int64?
     func room(_ id: String) async throws(RegistryError) -> Room
+    /// Whether the name may be a device's; one that is not stands for itself.
+    func mayBeDevice(_ name: String) -> Bool
     /// The stream that a name stands for: a device's name stands for a stream of its room.
     func stream(named path: StreamPath) async -> StreamPath
     /// Nil if the stream has no room.

@@ -171,6 +171,7 @@ extension RelayPolicy {
         self.overloadMs = config.limits.lagMs
         self.coalesceMs = relay.coalesceMs
         self.coalesceByAppMs = relay.coalesceByAppMs
+        self.gatherMicros = relay.gather ? 500 : 0
         self.maxQueueByAppMs = [TalkStreamName.app: config.talk.maxQueueMs]
         self.grace = GracePeriods(config.rooms.policy)
         self.ring.gopBytes = relay.gopCache.maxBytes

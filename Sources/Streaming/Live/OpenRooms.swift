@@ -22,6 +22,7 @@ package final class OpenRooms: LiveRooms {
     package func playBan(_ path: String) -> BanTerms? { nil }
     package func keptOut(_ user: String, of path: String) -> Int64? { nil }
     package func room(_ id: String) throws(RegistryError) -> Room { throw .noSuchRoom(id) }
+    package func mayBeDevice(_ name: String) -> Bool { false }
     package func stream(named path: StreamPath) -> StreamPath { path }
     package func room(ofStream path: StreamPath) -> Room? { nil }
     package func drop(_ sequence: PushSequence, by actor: Actor) -> Bool { false }

@@ -104,7 +104,9 @@ package final class RoomAdmission: Sendable {
     }
 
     /// Whether the name may be a device's: it has the form of one, and nobody pushes a stream of that very name here.
-    private func mayNameDevice(_ path: StreamPath) -> Bool { RoomID.isID(path.name) && !self.pushes.has(path) }
+    private func mayNameDevice(_ path: StreamPath) -> Bool {
+        RoomID.isID(path.name) && self.rooms.mayBeDevice(path.name) && !self.pushes.has(path)
+    }
 
     /// Asks for the stream that the name stands for, for its room, if the credential names one, and then any hook. The answer's request is for that
     /// stream. Credentials and hooks know the name that the client used.
