@@ -18,7 +18,7 @@ enum ConfigChecks {
 
     static func findings(_ config: ServerConfig) -> [Finding] {
         portClashes(config) + tls(config.rtmps, config.https) + relations(config) + dataDirectory(config) + keys(config.credentials)
-            + proxies(config.access) + rongCloud(config.apps.rongcloud) + cluster(config)
+            + proxies(config.access) + rongCloud(config.apps.rongcloud) + ice(config.ice) + cluster(config)
     }
 
     /// Refuses keys of a cluster that could not be one, and a rotation that would change nothing.
@@ -35,6 +35,21 @@ enum ConfigChecks {
             findings.append(Finding(previous, "is the same as \(key); expected another key, or none", with: key))
         }
         return findings
+    }
+
+    /// Refuses two kinds of TURN credentials at once, and half of one.
+    private static func ice(_ ice: ServerConfig.ICE) -> [Finding] {
+        let (username, credential, secret) = ("ice.username", "ice.credential", "ice.secret")
+        guard ice.secret == nil || (ice.username == nil && ice.credential == nil) else {
+            return [
+                Finding(
+                    secret, "excludes \(username) and \(credential): expected a secret shared with the TURN server, or a fixed credential",
+                    with: username, credential)
+            ]
+        }
+        if ice.username != nil, ice.credential == nil { return [Finding(username, "needs \(credential)", with: credential)] }
+        if ice.username == nil, ice.credential != nil { return [Finding(credential, "needs \(username)", with: username)] }
+        return []
     }
 
     /// Refuses settings with which the cloud could not be called.

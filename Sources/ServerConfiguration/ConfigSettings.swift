@@ -336,7 +336,7 @@ extension ConfigSetting {
             .make(
                 "metrics.streams", \.metrics.streams, .streamPatterns,
                 "Streams with figures of their own in /metrics, 200 at most; * stands for any text."),
-        ] + Self.apps + Self.limits + [
+        ] + Self.apps + Self.ice + Self.limits + [
             .make(
                 "drain.timeout", \.drain.timeoutMs, .duration(0...3_600_000),
                 "How long running pushes may go on after SIGTERM or a call to drain, while nobody new is let in. A second SIGTERM ends the wait.",

@@ -122,7 +122,7 @@ extension ConfigValueKind<Bool> {
 
 extension ConfigValueKind<[String]> {
     /// A list of `most` texts at the most; `one` reads each.
-    private init(
+    init(
         list expected: String, atMost most: Int, _ things: String, one: @escaping @Sendable (String) throws(ValueProblem) -> String
     ) {
         self.init(

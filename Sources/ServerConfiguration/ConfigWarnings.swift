@@ -29,6 +29,10 @@ package enum ConfigWarnings {
             all.append(
                 "rooms.policy.retention: ended rooms are forgotten after \(text(config.rooms.policy.retentionMs)), before anybody can ask")
         }
+        if config.ice.hasTURN, !config.ice.hasCredential {
+            all.append(
+                "ice.urls: its TURN servers are not handed out without a credential; set ice.secret, or ice.username and ice.credential")
+        }
         if config.limits.publishersTotal > config.limits.connections {
             all.append(
                 "limits.publishersTotal (\(config.limits.publishersTotal)) is never reached: limits.connections is"

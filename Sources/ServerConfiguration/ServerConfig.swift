@@ -31,6 +31,7 @@ package struct ServerConfig: Sendable, Equatable {
     package var stats = Stats()
     package var metrics = Metrics()
     package var apps = Apps()
+    package var ice = ICE()
     package var limits = Limits()
     package var drain = Drain()
     package var log = Log()

@@ -57,7 +57,7 @@ extension Door {
         case .hls: [knock("GET", "/live/cam1.m3u8"), knock("GET", "/live/cam1.ts.m3u8"), knock("GET", "/live/cam1.hls/media.m3u8")]
         case .listener: [knock("GET", "/talk/cam1/mix.mp4")]
         case .heartbeat: [knock("POST", "/push/live/cam1/heartbeat", #"{"status":"finished"}"#)]
-        case .mesh: [knock("GET", "/mesh", isSocket: true)]
+        case .mesh: [knock("GET", "/mesh", isSocket: true), knock("GET", "/mesh/ice")]
         case .channel: [knock("GET", "/channel", isSocket: true)]
         case .board: [knock("GET", "/board/0123456789abcdef0123456789abcdef", isSocket: true)]
         case .ticket: [knock("POST", "/channel/ticket", #"{"token":"x"}"#)]
@@ -93,7 +93,10 @@ extension Door {
         case .hls: [knock("GET", "/live/\(inPath).m3u8")]
         case .listener: [knock("GET", "/talk/\(inPath)/mix.mp4")]
         case .heartbeat: [knock("POST", "/push/live/\(inPath)/heartbeat", #"{"status":"pushing"}"#)]
-        case .mesh: [knock("GET", "/mesh?token=\(token("mesh"))", isSocket: true)]
+        case .mesh:
+            [
+                knock("GET", "/mesh?token=\(token("mesh"))", isSocket: true), knock("GET", "/mesh/ice?token=\(token("mesh"))"),
+            ]
         case .channel: [knock("GET", "/channel?token=\(token("classroom"))", isSocket: true)]
         case .board:
             [knock("GET", "/board/0123456789abcdef0123456789abcdef?authorization=\(token("classroom"))", isSocket: true)]

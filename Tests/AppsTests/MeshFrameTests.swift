@@ -21,6 +21,9 @@ import Testing
         ] {
             #expect(try MeshFrame.read(text) == .join(room: nil), "\(text)")
         }
+        for (ice, asks) in [("true", true), ("false", false), ("null", false)] {
+            #expect(try MeshFrame.read(#"{"eventName":"__join","data":{"ice":\#(ice)}}"#) == .join(room: nil, asksICE: asks))
+        }
         #expect(try MeshFrame.read(#"{"data":{}}"#) == nil && MeshFrame.read(#"{"eventName":null}"#) == nil)
         guard
             case .direct(to: "id", name: "offer", let data) = try MeshFrame.read(
@@ -38,6 +41,7 @@ import Testing
         #expect(self.refusal(#"{"eventName":"__join","data":[]}"#) == "__join|data")
         #expect(self.refusal(#"{"eventName":"__join","data":{"room":7}}"#) == "__join|room")
         #expect(self.refusal(#"{"eventName":"__join","data":{"room":"a\u0007"}}"#) == "__join|room")
+        #expect(self.refusal(#"{"eventName":"__join","data":{"ice":1}}"#) == "__join|ice")
         let long = String(repeating: "r", count: 257)
         #expect(self.refusal(#"{"eventName":"__join","data":{"room":"\#(long)"}}"#) == "__join|room")
         #expect(self.refusal(#"{"eventName":"__offer","data":{"sdp":"x"}}"#) == "__offer|socketId")
@@ -59,6 +63,15 @@ import Testing
                 #"{"eventName":"_new_peer","data":{"socketId":"b"}}"#, #"{"eventName":"_peers","data":{"connections":["a"],"you":"b"}}"#,
             ])
         #expect(sent.map(\.1) == [[1], [2]])
+        // The servers come with the list of peers only.
+        let asked = effects.compactMap { effect -> String? in
+            guard case .send(let signal, _) = effect else { return nil }
+            return writer.frame(signal, ice: [["urls": ["stun:t.example"]]])
+        }
+        #expect(
+            asked == [
+                sent[0].0, #"{"eventName":"_peers","data":{"connections":["a"],"you":"b","iceServers":[{"urls":["stun:t.example"]}]}}"#,
+            ])
         let member = try #require(room.member("b"))
         let candidate: [JSONValue.Member] = [
             .init(name: "socketId", value: "a"), .init(name: "label", value: 0), .init(name: "id", value: "audio"),

@@ -331,8 +331,10 @@ import Testing
 
     @Test func secretsAreNeitherPrintedNorQuoted() throws {
         let secret = "a-secret-of-more-than-32-bytes-in-all"
-        for name in ["CREDENTIALS_KEY", "CREDENTIALS_BACKUP_KEY", "CREDENTIALS_JWT_KEY", "WEBHOOKS_KEY", "APPS_CLASSROOM_RONGCLOUD_SECRET"]
-        {
+        for name in [
+            "CREDENTIALS_KEY", "CREDENTIALS_BACKUP_KEY", "CREDENTIALS_JWT_KEY", "WEBHOOKS_KEY", "APPS_CLASSROOM_RONGCLOUD_SECRET",
+            "ICE_SECRET",
+        ] {
             let loaded = try ServerConfig.load(file: nil, environment: ["EARSHOT_\(name)": secret], flags: [:])
             #expect(!loaded.yaml.contains(secret))
             #expect(loaded.yaml.contains("(set, not shown)"), "\(name)")
@@ -414,6 +416,7 @@ import Testing
         config.webhooks.key = nil
         config.apps.rongcloud = ServerConfig.RongCloud()
         config.apps.classroomWhiteboard = nil
+        config.ice = ServerConfig.ICE(lifetimeMs: config.ice.lifetimeMs)
         config.drain.reconnectTo = nil
         config.recording.directory = nil
         config.snapshots.directory = nil

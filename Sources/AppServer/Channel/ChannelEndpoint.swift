@@ -24,7 +24,7 @@ package struct ChannelEndpoint: AppEndpoint {
     package func route(_ head: HTTPRequestHead) -> String { "/channel" }
 
     package func session(_ request: HTTPHandoffRequest) throws(APIError) -> @Sendable () -> any AppSession {
-        try self.checkOrigin(request)
+        try self.checkOrigin(PageRequest(request))
         let query = QueryParameters(String(request.head.query ?? ""))
         guard let token = try self.services.credential(query) else {
             throw APIError(.unauthorized, .unauthorized, "A channel needs a token or a ticket: /channel?token=….")

@@ -34,7 +34,7 @@ package struct BoardEndpoint: AppEndpoint {
     package func route(_ head: HTTPRequestHead) -> String { "/board/{board}" }
 
     package func session(_ request: HTTPHandoffRequest) throws(APIError) -> @Sendable () -> any AppSession {
-        try self.checkOrigin(request)
+        try self.checkOrigin(PageRequest(request))
         let query = QueryParameters(String(request.head.query ?? ""))
         let token = try self.token(query)
         let asked = query.all("roomId")

@@ -34,7 +34,8 @@ package struct MeshEndpoint: AppEndpoint {
     static func isMesh(_ path: some StringProtocol) -> Bool { path == "/mesh" || path.hasPrefix("/mesh/") }
 
     package func door(_ head: HTTPRequestHead) -> Door? {
-        guard head.method == .GET, Self.isMesh(head.path), head.list("upgrade", contains: "websocket") || !AppPages.hasMeshFile(head.path)
+        guard head.method == .GET, Self.isMesh(head.path),
+            head.list("upgrade", contains: "websocket") || !(AppPages.hasMeshFile(head.path) || head.path == MeshICERoute.path)
         else { return nil }
         return .mesh
     }
@@ -47,25 +48,24 @@ package struct MeshEndpoint: AppEndpoint {
         guard names.count <= 1, names.allSatisfy({ ["single", "double"].contains($0) }) else {
             throw APIError(FieldError("names", names.first ?? "", "expected single or double, once"))
         }
-        let token = try self.token(query, request)
+        let token = try self.token(query, PageRequest(request), self.services.connections.clients.client(of: request))
         let writer = MeshWriter(isDouble: names == ["double"])
         // Each tab is a member of its own.
-        return { [mesh = self.services.mesh] in MeshSession(mesh, writer, id: UUID().uuidString.lowercased(), token: token) }
+        return { [services = self.services] in
+            MeshSession(services.mesh, writer, id: UUID().uuidString.lowercased(), token: token) { services.iceServers(token) }
+        }
     }
 
-    /// Nil for an address that needs no token.
-    private func token(_ query: QueryParameters, _ request: HTTPHandoffRequest) throws(APIError) -> ChannelToken? {
-        let page = PageRequest(request)
+    /// Who may join: the token shown, or nil for an address that needs none. Throws for everybody else.
+    func token(_ query: QueryParameters, _ page: PageRequest, _ client: SocketAddress?) throws(APIError) -> ChannelToken? {
         if let token = try self.services.credential(query) {
-            try self.checkOrigin(request)
+            try self.checkOrigin(page)
             guard token.kind == MeshService.kind else {
                 throw APIError(.unauthorized, .unauthorized, "The token is for the kind \(token.kind); expected mesh.")
             }
             return token
         }
-        guard let client = self.services.connections.clients.client(of: request),
-            self.services.config.apps.meshFrom.contains(address: client)
-        else {
+        guard let client, self.services.config.apps.meshFrom.contains(address: client) else {
             throw APIError(
                 .unauthorized, .unauthorized,
                 "Mesh rooms need a channel token from this address; the server's setting apps.mesh.from lists the addresses that need none."

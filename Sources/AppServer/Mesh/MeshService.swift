@@ -116,8 +116,8 @@ package final class MeshService: Sendable {
         }
     }
 
-    /// Joins a room, and leaves the former one.
-    package func join(_ connection: ConnectionID, room: String) throws(GatheringRefusal) {
+    /// Joins a room, and leaves the former one. `ice`: the ICE servers, for a peer that asks for them.
+    package func join(_ connection: ConnectionID, room: String, ice: JSONValue? = nil) throws(GatheringRefusal) {
         try self.state.withLock { (state) throws(GatheringRefusal) in
             guard let person = state.people[connection] else { throw .notMember }
             if let user = person.user, let untilMs = state.keptOut[KeptOut(room: room, user: user)] {
@@ -139,7 +139,7 @@ package final class MeshService: Sendable {
                 }
                 self.leave(connection, &state)
             }
-            try self.apply(.connect(id: person.id, name: person.name, role: "", connection), room, &state)
+            try self.apply(.connect(id: person.id, name: person.name, role: "", connection), room, &state, ice: ice)
             state.people[connection]?.room = room
         }
     }
@@ -167,7 +167,9 @@ package final class MeshService: Sendable {
         if state.rooms[room]?.isIdle == true { state.rooms[room] = nil }
     }
 
-    private func apply(_ input: Gathering.Input, _ room: String, _ state: inout State) throws(GatheringRefusal) {
+    private func apply(
+        _ input: Gathering.Input, _ room: String, _ state: inout State, ice: JSONValue? = nil
+    ) throws(GatheringRefusal) {
         let effects = try state.rooms[room, default: Gathering(limits: self.limits)].apply(input, nowMs: WallClock.ms)
         for effect in effects {
             guard case .send(let signal, let receivers) = effect else { continue }
@@ -176,7 +178,7 @@ package final class MeshService: Sendable {
             for receiver in receivers {
                 guard let person = state.people[receiver] else { continue }
                 if frames[person.writer.isDouble] == nil {
-                    guard let text = person.writer.frame(signal) else { break }
+                    guard let text = person.writer.frame(signal, ice: ice) else { break }
                     frames[person.writer.isDouble] = WebSocketWriter.text(text)
                 }
                 if let frame = frames[person.writer.isDouble] { person.peer.send(frame) }
@@ -191,14 +193,19 @@ final class MeshSession: AppSession {
     private let writer: MeshWriter
     /// Restricts the session to one room; nil allows any.
     private let token: ChannelToken?
+    /// The ICE servers, with credentials made now.
+    private let ice: @Sendable () -> JSONValue
     private let id: String
     private var peer: AppPeer?
 
-    init(_ service: MeshService, _ writer: MeshWriter, id: String, token: ChannelToken?) {
+    init(
+        _ service: MeshService, _ writer: MeshWriter, id: String, token: ChannelToken?, ice: @escaping @Sendable () -> JSONValue
+    ) {
         self.service = service
         self.writer = writer
         self.id = id
         self.token = token
+        self.ice = ice
     }
 
     func opened(_ peer: AppPeer) {
@@ -213,13 +220,13 @@ final class MeshSession: AppSession {
         do throws(MeshFrame.Problem) {
             switch try MeshFrame.read(text) {
             case nil: return true
-            case .join(let named):
+            case .join(let named, let asksICE):
                 let room = named ?? self.token?.room ?? MeshFrame.defaultRoom
                 guard self.token == nil || self.token?.room.exact == room.exact else {
                     return self.refuse("__join", "forbidden", "This token is for another room.", peer)
                 }
                 do throws(GatheringRefusal) {
-                    try self.service.join(peer.id, room: room)
+                    try self.service.join(peer.id, room: room, ice: asksICE ? self.ice() : nil)
                 } catch {
                     _ = self.refuse("__join", error.code, "\(error)", peer)
                     if case .full = error { peer.close(4003, "the room is full") }

@@ -18,8 +18,8 @@ package protocol AppEndpoint: HTTPHandoff {
 
 extension AppEndpoint {
     /// Throws for pages of origins that may not use this server with a credential.
-    func checkOrigin(_ request: HTTPHandoffRequest) throws(APIError) {
-        guard !self.services.pages.letsSocket(PageRequest(request)) else { return }
+    func checkOrigin(_ page: PageRequest) throws(APIError) {
+        guard !self.services.pages.letsSocket(page) else { return }
         throw APIError(
             .forbidden, .forbidden,
             "Pages of this origin may not connect here; the server's setting http.allowOrigin names those that may.")

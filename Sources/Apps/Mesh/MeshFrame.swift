@@ -4,13 +4,13 @@ package import Support
 ///
 /// | in | out |
 /// |---|---|
-/// | `__join{room}` | `_new_peer{socketId}` to the others, `_peers{connections, you}` to the joiner |
+/// | `__join{room, ice?}` | `_new_peer{socketId}` to the others, `_peers{connections, you, iceServers?}` to the joiner |
 /// | `__offer{socketId, sdp}`, `__answer{socketId, sdp}` | `_offer{sdp, socketId}`, `_answer{sdp, socketId}` to that member, with the sender's id |
 /// | `__ice_candidate{socketId, label, candidate, id?}` | `_ice_candidate` likewise, and `sdpMLineIndex`, `sdpMid` |
 /// | the connection ends | `_remove_peer{socketId}` to the room |
 package enum MeshFrame: Sendable, Equatable {
-    /// `room` is nil when the frame names none.
-    case join(room: String?)
+    /// `room` is nil when the frame names none. `asksICE`: whether the joiner wants the ICE servers too.
+    case join(room: String?, asksICE: Bool = false)
     /// For one member of the room. `name` is the outgoing frame's name without underscores: "offer".
     case direct(to: String, name: String, data: [JSONValue.Member])
 
@@ -48,7 +48,7 @@ package enum MeshFrame: Sendable, Equatable {
         guard case .object(let members) = data else {
             throw Problem(event: shown, error: FieldError("data", "", "expected an object, not \(data.kind)"))
         }
-        if event == "__join" { return .join(room: try self.room(data, shown)) }
+        if event == "__join" { return .join(room: try self.room(data, shown), asksICE: try self.ice(data, shown)) }
         guard let needed = self.directed[event] else {
             let known = ["__join"] + self.directed.keys.sorted()
             throw Problem(event: shown, error: FieldError("eventName", event, "expected \(known.joined(separator: ", "))"))
@@ -61,6 +61,14 @@ package enum MeshFrame: Sendable, Equatable {
             throw Problem(event: shown, error: FieldError(needed, "", "is required"))
         }
         return .direct(to: receiver, name: String(event.dropFirst(2)), data: members)
+    }
+
+    private static func ice(_ data: JSONValue, _ event: String) throws(Problem) -> Bool {
+        switch data["ice"] {
+        case nil, .null: return false
+        case .bool(let asks): return asks
+        case let other?: throw Problem(event: event, error: FieldError("ice", other.shown, "expected true or false"))
+        }
     }
 
     private static func room(_ data: JSONValue, _ event: String) throws(Problem) -> String? {
@@ -87,13 +95,15 @@ package struct MeshWriter: Sendable, Equatable {
 
     package init(isDouble: Bool) { self.isDouble = isDouble }
 
-    /// Nil for signals that the mesh has no frame for.
-    package func frame(_ signal: Gathering.Signal) -> String? {
+    /// Nil for signals that the mesh has no frame for. `ice`: the ICE servers, which only the list of peers has.
+    package func frame(_ signal: Gathering.Signal, ice: JSONValue? = nil) -> String? {
         switch signal {
         case .hello(let you, let others, _, _):
-            return self.frame(
-                "peers",
-                [.init(name: "connections", value: .array(others.map { .string($0.id) })), .init(name: "you", value: .string(you.id))])
+            var data: [JSONValue.Member] = [
+                .init(name: "connections", value: .array(others.map { .string($0.id) })), .init(name: "you", value: .string(you.id)),
+            ]
+            if let ice { data.append(.init(name: "iceServers", value: ice)) }
+            return self.frame("peers", data)
         case .arrived(let member): return self.frame("new_peer", [.init(name: "socketId", value: .string(member.id))])
         case .departed(let member, _): return self.frame("remove_peer", [.init(name: "socketId", value: .string(member.id))])
         case .directed(let from, let name, let data): return self.frame(name, Self.forwarded(data, from: from.id, name))

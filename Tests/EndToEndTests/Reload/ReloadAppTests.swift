@@ -32,6 +32,26 @@ import Testing
         }
     }
 
+    /// ICE servers and their credentials, for whoever asks after the reload.
+    @Test func iceServers() async throws {
+        try await ReloadingServer.run { server in
+            func servers() async throws -> JSON { try await HTTPAnswer.get("\(server.http)/mesh/ice").json()["iceServers"] }
+            func expires() async throws -> Int { try Int(await servers()[0]["username"].string.orThrow()).orThrow() }
+            #expect(try await servers().list.isEmpty)
+            try await server.apply(["ice.urls": "[\"turn:t.example\"]", "ice.username": "mesh", "ice.credential": "one"])
+            let fixed = try await servers()[0]
+            #expect(
+                fixed["urls"][0].string == "turn:t.example" && fixed["username"].string == "mesh" && fixed["credential"].string == "one")
+            try await server.apply(["ice.urls": "[\"turn:t.example\"]", "ice.secret": "a-shared-secret"])
+            let now = Int(Date().timeIntervalSince1970)
+            #expect(abs(try await expires() - now - 43_200) < 600)
+            try await server.apply(["ice.urls": "[\"turn:t.example\"]", "ice.secret": "a-shared-secret", "ice.lifetime": "1h"])
+            #expect(abs(try await expires() - now - 3_600) < 600)
+            try await server.apply([:])
+            #expect(try await servers().list.isEmpty)
+        }
+    }
+
     /// The domains of the cloud's API.
     @Test func domains() async throws {
         try await Fixture.withDirectory { directory in
