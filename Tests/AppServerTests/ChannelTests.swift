@@ -293,14 +293,14 @@ import Testing
                 _ = try await member.answer(1)
             }
         }
-        try await PortlessServer.run(data: directory, { $0.apps.offlineMs = 5_000 }) { server in
+        try await PortlessServer.run(data: directory, { $0.apps.offlineMs = 600_000 }) { server in
             let whole = try await server.api("gatherings/plain-r")
             #expect(
                 whole["queue"].list.map { $0["key"].string } == ["ann", "bob"]
                     && whole["people"].list.allSatisfy { $0["awaySince"].string != nil })
             let ann = try await Member.open(server, "ann")
             #expect(try await ann.hello()["state"]["queue"].list.map { $0["value"].string } == ["ann", "bob"])
-            server.pass(5_000)
+            server.pass(600_000)
             try await eventually("bob to have left") { try ann.all("presence").last?["action"].string == "leave" }
             #expect(try ann.all("queue").last?["action"].string == "DROP")
             #expect(try await server.api("gatherings/plain-r")["queue"].list.map { $0["key"].string } == ["ann"])

@@ -1,9 +1,9 @@
-import HLS
 import NIOCore
 import NIOEmbedded
 import Support
 import Testing
 
+@testable import HLS
 @testable import Packaging
 
 /// Who waits for what the window lacks.
@@ -60,7 +60,7 @@ import Testing
         let point = WaitPoint(sequence: 1_000, part: nil)
         var told: [Bool] = []
         for ms in [10, 100_000] {
-            let (_, answer) = try #require(shared.wait(for: .playlist(point), ms: ms, on: loop))
+            let answer = try #require(shared.wait(for: .playlist(point), ms: ms, on: loop)).answer
             answer.assumeIsolated().whenSuccess { told.append($0) }
         }
         shared.expire(nowMs: LoopSweeper.nowMs + 1_000)

@@ -1,6 +1,7 @@
 import PortlessTestSupport
 import ServerConfiguration
 import ServerTestSupport
+import Support
 import TestSupport
 import Testing
 
@@ -29,7 +30,7 @@ import Testing
             return Player(server: server, media: "/live/\(try line.map(String.init).orThrow())", publisher: publisher)
         }
 
-        func more(_ ms: Int) async throws {
+        func more(_ ms: UInt32) async throws {
             let tags = try await FLVTag.media(of: Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 4))
             try await self.publisher.send(tags.map { $0.later(by: ms) })
         }

@@ -16,7 +16,7 @@ import Testing
         #expect(limit.value == "1234" && limit.isSet && limit.origin == .environment("EARSHOT_LIMITS_CONNECTIONS"))
         let address = try #require(all["rtmp.listen"])
         #expect(address.value == "127.0.0.1:1999" && address.origin == .flag("--rtmp") && address.applies == .restart)
-        let other = try #require(all["limits.connectionsPerAddress"])
+        let other = try #require(all["relay.maxBehind"])
         #expect(other.isSet && other.origin == .defaults)
     }
 

@@ -30,10 +30,10 @@ package final class SharedWindow: Sendable {
         var waiters: [Wanted: [Waiter]] = [:]
         var count = 0
 
-        mutating func take(_ wanted: Wanted) -> [Waiter] {
-            let taken = self.waiters.removeValue(forKey: wanted) ?? []
-            self.count -= taken.count
-            return taken
+        mutating func remove(_ wanted: Wanted) -> [Waiter] {
+            let removed = self.waiters.removeValue(forKey: wanted) ?? []
+            self.count -= removed.count
+            return removed
         }
     }
 
@@ -76,7 +76,7 @@ package final class SharedWindow: Sendable {
         Self.tell(
             true,
             self.state.withLock { state in
-                state.waiters.keys.filter { $0.isSettled(in: state.window) }.flatMap { state.take($0) }
+                state.waiters.keys.filter { $0.isSettled(in: state.window) }.flatMap { state.remove($0) }
             })
     }
 
@@ -86,7 +86,7 @@ package final class SharedWindow: Sendable {
             false,
             self.state.withLock { state in
                 state.waiters.keys.flatMap { wanted -> [Waiter] in
-                    let waiters = state.take(wanted)
+                    let waiters = state.remove(wanted)
                     let left = waiters.filter { nowMs < $0.untilMs }
                     if !left.isEmpty { state.waiters[wanted] = left }
                     state.count += left.count
@@ -124,7 +124,7 @@ extension StreamRemuxer {
     ) -> LoopAnswer<PlaylistReply> {
         self.touch()
         guard request.isBlocking, !self.isStopped else { return .elsewhere }
-        let answer = self.shared.change { window -> LoopLook<PlaylistReply> in
+        let answer = self.shared.change { window -> InWindow<PlaylistReply> in
             guard window.isReady else { return .elsewhere }
             switch window.answer(request) {
             case .now: return self.reply(to: request, hasStart: hasStart, &window).map { .now($0) } ?? .elsewhere
@@ -139,7 +139,7 @@ extension StreamRemuxer {
     package nonisolated func resource(_ name: String, on loop: any EventLoop) -> LoopAnswer<Resource> {
         self.touch()
         guard !self.isStopped else { return .elsewhere }
-        let answer = self.shared.read { window -> LoopLook<Resource> in
+        let answer = self.shared.read { window -> InWindow<Resource> in
             switch window.resource(named: name) {
             case .found(let resource): .now(resource)
             case .pending: .wait(.resource(name), ms: window.longestWaitMs)
@@ -149,20 +149,20 @@ extension StreamRemuxer {
         return self.settle(answer, on: loop)
     }
 
-    private enum LoopLook<Value: Sendable>: Sendable {
+    private enum InWindow<Value: Sendable>: Sendable {
         case now(Value)
         case wait(SharedWindow.Wanted, ms: Int)
         case elsewhere
     }
 
-    private nonisolated func settle<Value: Sendable>(_ look: LoopLook<Value>, on loop: any EventLoop) -> LoopAnswer<Value> {
-        switch look {
+    private nonisolated func settle<Value: Sendable>(_ found: InWindow<Value>, on loop: any EventLoop) -> LoopAnswer<Value> {
+        switch found {
         case .now(let value): return .now(value)
         case .elsewhere: return .elsewhere
         case .wait(let wanted, let ms):
             guard let (isFirst, answer) = self.shared.wait(for: wanted, ms: ms, on: loop) else { return .elsewhere }
             // Frames that were not worth a wake-up may be now.
-            if isFirst { self.lookAgain() }
+            if isFirst { self.playerWaits() }
             return .later(answer)
         }
     }

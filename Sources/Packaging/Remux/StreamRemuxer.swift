@@ -341,7 +341,7 @@ package actor StreamRemuxer {
     }
 
     /// A player waits on its loop for what the window lacks.
-    nonisolated func lookAgain() {
+    nonisolated func playerWaits() {
         let me = Weak(remuxer: self)
         self.executor.queue.async { me.remuxer?.assumeIsolated { $0.drain() } }
     }
