@@ -226,7 +226,7 @@ final class MeshSession: AppSession {
                     return self.refuse("__join", "forbidden", "This token is for another room.", peer)
                 }
                 do throws(GatheringRefusal) {
-                    try self.service.join(peer.id, room: room, ice: asksICE ? self.ice() : nil)
+                    try self.service.join(peer.id, room: room, ice: asksICE ? .some(self.ice()) : .none)
                 } catch {
                     _ = self.refuse("__join", error.code, "\(error)", peer)
                     if case .full = error { peer.close(4003, "the room is full") }

@@ -71,6 +71,8 @@ extension HTTPConnectionHandler {
                 return
             }
             self.channelRead(context: context, data: self.wrapInboundOut(early.removeFirst()))
+            // The router's side reads what has come once a read is complete.
+            if early.isEmpty { context.fireChannelReadComplete() }
         }
         guard self.wantsRead else { return }
         self.wantsRead = false
