@@ -110,6 +110,21 @@ import Testing
         }
     }
 
+    /// Requests without end behind one that waits end the connection, and nobody else's.
+    @Test func tooManyBehindOneThatWaits() async throws {
+        try await PortlessServer.run { server in
+            let player = try await Player.open(server)
+            let next = try await player.nextSequence()
+            let socket = try await SocketClient.open(server.addresses.http.port)
+            let wait = Self.get("\(player.media)&_HLS_msn=\(next)")
+            try await socket.send(wait + String(repeating: Self.get("/healthz"), count: 1_000))
+            try await eventually("the end") { socket.isClosed }
+            #expect(socket.received.isEmpty && server.hits(.httpMemory) == 1)
+            #expect(try await HTTPAnswer.call("GET", "\(server.http)/healthz").status == 200)
+            await player.publisher.close()
+        }
+    }
+
     /// A reload that waits is answered with the part that it waited for, also to a client that has closed its own half; that connection ends then.
     @Test(arguments: [false, true]) func reloadsWait(_ closesHalf: Bool) async throws {
         try await PortlessServer.run { server in

@@ -73,6 +73,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     /// Tells the newest request, if that waits for something, that the peer has gone.
     var watch = InputWatch()
 
+    /// Most parts of requests behind one whose answer on the loop is due; browsers send none.
+    private static let earlyLimit = 128
     private static let lingerMs: Int64 = 1_000
     /// Time limit for the request of a refused connection; a health check is still answered.
     static let refusedMs: Int64 = 1_000
@@ -160,6 +162,11 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
             self.state.requestEnded()
             self.answerOnLoop(head, context)
         case .onLoop:
+            // One read holds thousands of short requests, which take far more memory as parts.
+            guard self.early.count < Self.earlyLimit else {
+                self.hit(.httpMemory)
+                return context.close(promise: nil)
+            }
             self.early.append(self.unwrapInboundIn(data))
         case .claimed(let handoff, let head, isComplete: false):
             // Handoffs ignore the body.
