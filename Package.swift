@@ -310,7 +310,7 @@ let package = Package(
         tests("StatisticsTests", "Relay Rooms ServerTestSupport Statistics Streaming Support TestSupport", [grdb, logging]),
         tests(
             "PlaybackTests",
-            "Access EarshotServer HTTPServer Packaging PortlessTestSupport Playback RTMP ServerConfiguration ServerTestSupport Support TestSupport",
+            "Access EarshotServer HTTPServer Packaging PortlessTestSupport Playback RTMP RTMPTestSupport ServerConfiguration ServerTestSupport Support TestSupport",
             [httpTypes, nioCore]),
         tests(
             "AppServerTests",

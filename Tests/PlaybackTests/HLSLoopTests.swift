@@ -1,4 +1,5 @@
 import PortlessTestSupport
+import RTMPTestSupport
 import ServerConfiguration
 import ServerTestSupport
 import Support
