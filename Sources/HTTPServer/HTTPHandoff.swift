@@ -71,13 +71,13 @@ extension HTTPResponseHead {
 
 extension HTTPRequestHead {
     /// The target up to its query or fragment.
-    package var path: Substring { self.uri.prefix { $0 != "?" && $0 != "#" } }
+    package var path: Substring { Substring(self.uri.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }) }
 
     /// The part after the "?"; nil without one.
     package var query: Substring? {
-        let rest = self.uri.dropFirst(self.path.count)
-        guard rest.first == "?" else { return nil }
-        return rest.dropFirst().prefix { $0 != "#" }
+        let rest = self.uri.utf8.drop { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        guard rest.first == UInt8(ascii: "?") else { return nil }
+        return Substring(rest.dropFirst().prefix { $0 != UInt8(ascii: "#") })
     }
 
     /// Whether a list header contains this lower-case word, ignoring case.

@@ -80,9 +80,12 @@ package struct HLSEndpoint: HTTPPart {
             let shows = self.services.admission.rules.showsCredential(query, .play)
             return shows ? self.pages.withCredential(page) : try self.pages.check(page, nil)
         }
-        guard let session = QueryParameters(query).all("s").first.flatMap({ self.services.sessions.find($0) }) else {
-            return self.pages.withCredential(page)
-        }
+        return try self.access(page, QueryParameters(query).all("s").first.flatMap { self.services.sessions.find($0) })
+    }
+
+    /// The same for a file of this session; nil: an unknown one.
+    func access(_ page: PageRequest, _ session: HLSSession?) throws(APIError) -> [(HTTPField.Name, String)] {
+        guard let session else { return self.pages.withCredential(page) }
         return try self.pages.check(page, session.caller)
     }
 
@@ -91,7 +94,7 @@ package struct HLSEndpoint: HTTPPart {
 
     /// Returns false for a multivariant playlist, true for a file that it leads to, otherwise nil.
     private static func isHLS(_ path: String) -> Bool? {
-        if self.folder(of: path) != nil { return true }
+        if self.folder(of: path[...]) != nil { return true }
         return switch LivePath.format(of: path) {
         case .m3u8, .tsM3U8: false
         case .flv, .mp4, .fmp4, nil: nil
@@ -99,10 +102,12 @@ package struct HLSEndpoint: HTTPPart {
     }
 
     /// The folder "/live/cam.hls" of "/live/cam.hls/NAME".
-    private static func folder(of path: some StringProtocol) -> String? {
-        guard let slash = path.lastIndex(of: "/") else { return nil }
-        let folder = path[..<slash]
-        return folder.hasSuffix(LivePath.folderEnding) && folder.split(separator: "/").count >= 2 ? String(folder) : nil
+    private static func folder(of path: Substring) -> String? {
+        let slash = UInt8(ascii: "/")
+        guard let end = path.utf8.lastIndex(of: slash) else { return nil }
+        let folder = path.utf8[..<end]
+        guard folder.suffix(LivePath.folderEnding.utf8.count).elementsEqual(LivePath.folderEnding.utf8) else { return nil }
+        return folder.split(separator: slash).count >= 2 ? String(path[..<end]) : nil
     }
 
     // MARK: The first playlist
@@ -231,7 +236,7 @@ package struct HLSEndpoint: HTTPPart {
     // MARK: Playlists and media
 
     /// The session of a request for a file, and the file's name. Every way to a file begins here.
-    func file(_ path: some StringProtocol, _ query: QueryParameters) throws(APIError) -> (session: HLSSession, name: String) {
+    func file(_ path: Substring, _ query: QueryParameters) throws(APIError) -> (session: HLSSession, name: String) {
         guard let folder = Self.folder(of: path), let token = query.all("s").first, let session = self.services.sessions.find(token) else {
             throw APIError(.forbidden, .forbidden, "This session is unknown or has ended; load the stream's .m3u8 again.")
         }
@@ -243,7 +248,7 @@ package struct HLSEndpoint: HTTPPart {
             guard why == .forbidden else { throw APIError(.forbidden, .forbidden, "\(session.path) may no longer be played.") }
             throw APIError(AdmissionRefusal.forbidden(session.path, self.services.rooms.playBan(session.path)))
         }
-        return (session, String(path.dropFirst(folder.count + 1)))
+        return (session, String(path[path.utf8.index(path.startIndex, offsetBy: folder.utf8.count + 1)...]))
     }
 
     /// A player asks with one spelling of its folder, so that is read once.
@@ -258,7 +263,7 @@ package struct HLSEndpoint: HTTPPart {
 
     private func file(_ request: Request) async throws(APIError) -> Response {
         let query = QueryParameters(request.uri.query ?? "")
-        let (session, name) = try self.file(request.uri.path, query)
+        let (session, name) = try self.file(request.uri.path[...], query)
         session.touch()
         do throws(APIError) {
             let response = try await self.file(name, request, query, of: session)

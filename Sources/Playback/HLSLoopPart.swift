@@ -15,15 +15,22 @@ package struct HLSLoopPart: HTTPLoopPart {
 
     package func mayAnswer(_ uri: String) -> Bool {
         // A token follows the name, at the end.
-        uri.utf8.count > HLSSession.tokenLength && uri.contains("\(LivePath.folderEnding)/")
+        let ending = LivePath.folderEnding.utf8
+        var rest = uri.utf8[...]
+        guard rest.count > HLSSession.tokenLength else { return false }
+        while let slash = rest.firstIndex(of: UInt8(ascii: "/")) {
+            if rest[..<slash].suffix(ending.count).elementsEqual(ending) { return true }
+            rest = rest[rest.index(after: slash)...]
+        }
+        return false
     }
 
     package func answer(_ request: HTTPLoopRequest) -> HTTPLoopReply? {
         let query = request.head.query ?? ""
         do throws(APIError) {
-            let access = try self.endpoint.access(PageRequest(request.head, request.channel), String(query), isFile: true)
             let parameters = QueryParameters(String(query))
             let (session, name) = try self.endpoint.file(request.head.path, parameters)
+            let access = try self.endpoint.access(PageRequest(request.head, request.channel), session)
             guard let remuxer = self.endpoint.services.remuxers.running(session.path, as: session.container) else { return nil }
             let asked = Asked(request: request, session: session, access: access)
             let reply =

@@ -18,10 +18,12 @@ package struct QueryParameters {
     package let pairs: [Pair]
 
     package init(_ query: String) {
-        self.pairs = query.split(separator: "&").map { part in
-            let mark = part.firstIndex(of: "=")
+        // Bytes: a player of HLS asks ten times a second, and characters cost as much as its whole answer.
+        self.pairs = query.utf8.split(separator: UInt8(ascii: "&")).map { bytes in
+            let part = Substring(bytes)
+            let mark = part.utf8.firstIndex(of: UInt8(ascii: "="))
             let name = part[..<(mark ?? part.endIndex)]
-            let value = mark.map { part[part.index(after: $0)...] }
+            let value = mark.map { part[part.utf8.index(after: $0)...] }
             return Pair(raw: part, rawName: name, name: Self.decode(name), value: value.map(Self.decode))
         }
     }
