@@ -307,10 +307,11 @@ package final class RelayLoop: @unchecked Sendable {
 
     /// Sleeps, if that lets the next turn find more to do.
     private func gather(messages: Int) {
-        guard self.policy.gatherMicros > 0, self.clock == nil else { return }
-        let pauseNs = self.gathering.turnEnded(messages: messages, nowNs: NIODeadline.now().uptimeNanoseconds)
+        self.gathering.count(messages: messages)
+        guard self.gathering.isOn, self.clock == nil else { return }
+        let pauseNs = self.gathering.rest(nowNs: NIODeadline.now().uptimeNanoseconds)
         if pauseNs > 0 { Gathering.sleep(pauseNs) }
-        if self.gathering.isOn { self.gathering.woke(nowNs: NIODeadline.now().uptimeNanoseconds) }
+        self.gathering.woke(nowNs: NIODeadline.now().uptimeNanoseconds)
     }
 
     // MARK: Sweep
@@ -321,6 +322,7 @@ package final class RelayLoop: @unchecked Sendable {
         let lateMs = self.lateness.swept(nowMs: nowMs)
         var waitMs: Int64 = 0
         self.sweeps &+= 1
+        self.gathering.judge(overMs: LoopLoad.sampleMs)
         for home in Array(self.homes.values) {
             var items: [StreamState.Item] = []
             let result = home.state.tick(nowMs: nowMs, items: &items)
