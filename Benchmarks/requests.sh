@@ -16,7 +16,14 @@ rounds=${ROUNDS:-3} seconds=${SECONDS_MEASURED:-6}
 EARSHOT_BIN=${EARSHOT_BIN:-$(scripts/build.sh release earshot)/earshot}
 work=$(mktemp -d)
 pids=()
-trap 'for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null && kill -CONT "$pid" 2>/dev/null || true; done; wait; rm -rf "$work"' EXIT
+cleanup() {
+    local pid
+    # One of them is stopped.
+    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null && kill -CONT "$pid" 2>/dev/null || true; done
+    wait
+    rm -rf "$work"
+}
+trap cleanup EXIT
 trap 'exit 130' INT TERM
 
 # Microseconds of CPU that a process's threads have used.
