@@ -19,7 +19,10 @@ pids=()
 cleanup() {
     local pid
     # One of them is stopped.
-    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null && kill -CONT "$pid" 2>/dev/null || true; done
+    for pid in "${pids[@]}"; do
+        kill "$pid" 2>/dev/null || true
+        kill -CONT "$pid" 2>/dev/null || true
+    done
     wait
     rm -rf "$work"
 }
