@@ -58,11 +58,14 @@ export class ApiError extends Error {
   }
 }
 
+/** The least role that a page needs for a call. A back end's calls for its own rooms alone are offered from ops on: a page cannot tell whose a room is. */
+const roleFor = (right) => (right.endsWith('+') ? 'ops' : right.replace('*', ''));
+
 /** Whether the login permits a call. `right`: the call's entry in rights.js. */
-export function may(right) { return session !== null && ranks[session.role] >= ranks[right.replace('*', '')] && !(session.isLimited && right.endsWith('*')); }
+export function may(right) { return session !== null && ranks[session.role] >= ranks[roleFor(right)] && !(session.isLimited && right.endsWith('*')); }
 
 /** The reason why the login does not permit it. */
-export const whyNot = (right) => (ranks[session.role] >= ranks[right.replace('*', '')] ? t('This concerns the whole server; the token is limited to some of its apps or rooms.') : t('This needs the role {role}.', { role: right.replace('*', '') }));
+export const whyNot = (right) => (ranks[session.role] >= ranks[roleFor(right)] ? t('This concerns the whole server; the token is limited to some of its apps or rooms.') : t('This needs the role {role}.', { role: roleFor(right) }));
 
 async function exchange(method, path, body, headers = {}) {
   const options = { method, headers: { Accept: 'application/json', ...headers }, credentials: 'same-origin', cache: 'no-store' };
