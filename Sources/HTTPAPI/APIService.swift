@@ -126,8 +126,9 @@ package final class APIService: Sendable {
     private func hasLink(_ request: Request, _ route: APIRoute, _ client: SocketAddress?) throws(APIError) -> Bool {
         guard let link = SignedLink(request, route) else { return false }
         try link.check(self.core.links, nowSeconds: WallClock.seconds) { () throws(APIError) in
-            // Counts as a wrong token does.
             try Self.checkAddress(client, self.core.config.access)
+            // Counts as a wrong token does, but not against a caller that shows one.
+            guard request.headers[.authorization] == nil else { return }
             try self.authentication.checkFailures(client)
             self.authentication.failed(client)
         }
