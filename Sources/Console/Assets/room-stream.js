@@ -125,8 +125,8 @@ export function charts(slotNow, figures, watchedFor) {
 
   /** A stream without a picture has no rate of them. */
   function hidePictures(rows, stream) {
-    const isEmpty = !stream?.video && rows.every((row) => !row.fps);
-    all.fps.element.hidden = all.keyframes.element.hidden = isEmpty && rows.length > 0;
+    const isWithout = rows.length ? !stream?.video && rows.every((row) => !row.fps) : isSoundOnly(stream);
+    all.fps.element.hidden = all.keyframes.element.hidden = isWithout;
   }
 
   async function update() {
@@ -138,7 +138,8 @@ export function charts(slotNow, figures, watchedFor) {
       if (!slot.isActive) return Object.values(all).forEach((each) => each.end());
       isDrawn = true;
       setText(nothing, '');
-      const { list } = await get(`${streamPath(slot)}/stats`);
+      // Both before anything is drawn: else a stream without a picture shows the charts of pictures for a moment.
+      const [{ list }, stream] = await Promise.all([get(`${streamPath(slot)}/stats`), figures()]);
       const draw = (name, value) => { all[name].element.hidden = false; all[name].update(list.map((second) => ({ at: second.at, value: value(second) }))); };
       draw('bitRate', (second) => second.videoBitsPerSecond + second.audioBitsPerSecond);
       draw('fps', (second) => second.fps);
@@ -147,18 +148,19 @@ export function charts(slotNow, figures, watchedFor) {
       // This page's own preview is none of them.
       const since = Date.now() - (watchedFor() ?? -Infinity) * 1000;
       draw('viewers', (second) => Math.max(0, second.viewers - (Date.parse(second.at) >= since ? 1 : 0)));
-      hidePictures(list, await figures());
+      hidePictures(list, stream);
       return;
     }
     const seconds = span === 'hours' ? 86400 : 31 * 86400;
-    const data = await get(`/stats${streamPath(slot)}`, { from: new Date(Date.now() - seconds * 1000).toISOString(), step: span === 'hours' ? 600 : 3600 }).catch((error) => {
+    const kept = get(`/stats${streamPath(slot)}`, { from: new Date(Date.now() - seconds * 1000).toISOString(), step: span === 'hours' ? 600 : 3600 }).catch((error) => {
       // The server keeps no figures; see its setting stats.enabled.
       if (error.status === 409) return { list: [], step: 1 };
       throw error;
     });
+    const [data, stream] = await Promise.all([kept, figures()]);
     setText(nothing, '');
     for (const each of Object.values(all)) each.element.hidden = false;
-    hidePictures(data.list, await figures());
+    hidePictures(data.list, stream);
     all.fps.update(data.list.map((row) => ({ at: row.at, value: row.fps })));
     all.jitter.update(data.list.map((row) => ({ at: row.at, value: row.arrivalJitterMs })));
     all.keyframes.update(data.list.map((row) => ({ at: row.at, value: row.keyframeIntervalMs })));
