@@ -35,8 +35,8 @@ import Testing
     /// A push that begins and ends, as the registry sees it.
     private static func push(_ rooms: RoomRegistry, _ name: String, session: UInt64) async throws -> Int64 {
         let request = PushRequest(
-            path: StreamPath(app: "live", name: name), clientAddress: "192.0.2.7:5000", session: session, parameters: "a=1",
-            mayCreateRoom: true)
+            path: StreamPath(app: "live", name: name), clientAddress: "192.0.2.7:5000", session: session, parameters: "sign=***",
+            query: "sign=ours", mayCreateRoom: true)
         let grant = try await rooms.admitPush(request).get()
         var media = MediaSummary()
         media.width = 1_280
@@ -118,7 +118,7 @@ import Testing
                 #expect(pair.map { $0.json["event_type"].int } == [1, 0], "\(sequence)")
                 #expect(pair.last?.json["errcode"].int == 12)
                 #expect(pair.first?.json["width"].int == 1_280)
-                #expect(pair.first?.json["stream_param"].string == "a=1")
+                #expect(pair.first?.json["stream_param"].string == "sign=ours")
             }
             let byStream = Dictionary(grouping: tencent.accepted) { $0.json["stream_id"].string ?? "" }
             for (stream, deliveries) in byStream {

@@ -14,16 +14,17 @@ import Testing
         "startedMs":1795255200250,"endedMs":1795255261750,"durationMs":61500,"bytes":7687500,"reason":"stopped"}
         """#
 
-    private static func body(_ kind: RoomEvent.Kind, _ data: String) throws -> [String: Any] {
+    private static func body(_ kind: RoomEvent.Kind, _ data: String, query: String? = nil) throws -> [String: Any] {
         var sender = WebhookFormTests.sender
         sender.http = "https://live.example.com"
         let request = try WebhookRequest(
-            WebhookFormTests.entry(kind, data: data), sender: sender, atSeconds: 1_795_255_300)
+            WebhookFormTests.entry(kind, data: data, query: query), sender: sender, atSeconds: 1_795_255_300)
         return try (JSONSerialization.jsonObject(with: Data(request.body.utf8)) as? [String: Any]).orThrow()
     }
 
     @Test func aFileIsTold() throws {
-        let body = try Self.body(.recordFinished, Self.data)
+        let body = try Self.body(.recordFinished, Self.data, query: "sign=ours")
+        #expect(body["stream_param"] as? String == "sign=ours")
         #expect(body["event_type"] as? Int == 100)
         #expect(
             body["appname"] as? String == "live" && body["stream_id"] as? String == "cam1" && body["app"] as? String == "live.example.com")
@@ -56,7 +57,7 @@ import Testing
 }
 
 extension WebhookFormTests {
-    fileprivate static func entry(_ kind: RoomEvent.Kind, data: String) -> WebhookDelivery {
-        Self.entry(1, kind, target: Self.tencent, data: data)
+    fileprivate static func entry(_ kind: RoomEvent.Kind, data: String, query: String?) -> WebhookDelivery {
+        Self.entry(1, kind, target: Self.tencent, data: data, query: query)
     }
 }

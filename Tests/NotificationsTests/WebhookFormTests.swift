@@ -17,14 +17,17 @@ import Testing
 
     static func entry(
         _ id: Int64 = 1, _ kind: RoomEvent.Kind = .roomLive, target: WebhookTarget = earshot, attempts: Int = 0, queuedAt: Int64? = nil,
-        data: String = #"{"state":"live"}"#
+        data: String = #"{"state":"live"}"#,
+        query: String? = nil
     ) -> WebhookDelivery {
-        WebhookDelivery(
+        var entry = WebhookDelivery(
             id: id,
             event: RoomEvent(
                 id: 7, number: 3, kind: kind, roomID: RoomID(stored: "cam1"), instance: 1, at: 1_795_255_200_000, data: data),
             target: target, state: .pending, attempts: attempts, dueAt: 0, lastStatus: nil, lastError: nil, lastAttemptAt: nil,
             durationMs: nil, deliveredAt: nil, queuedAt: queuedAt)
+        entry.query = query
+        return entry
     }
 
     private static func header(_ request: WebhookRequest, _ name: String) -> String? { request.headers.first { $0.name == name }?.value }
@@ -61,9 +64,10 @@ import Testing
         "end":"connectionLost","code":12}
         """#
 
-    private static func tencentBody(_ kind: RoomEvent.Kind, _ data: String) throws -> [String: Any] {
+    private static func tencentBody(_ kind: RoomEvent.Kind, _ data: String, query: String? = nil) throws -> [String: Any] {
         let request = try WebhookRequest(
-            Self.entry(kind == .streamBegin ? 1 : 2, kind, target: Self.tencent, data: data), sender: Self.sender, atSeconds: 1_795_255_200)
+            Self.entry(kind == .streamBegin ? 1 : 2, kind, target: Self.tencent, data: data, query: query), sender: Self.sender,
+            atSeconds: 1_795_255_200)
         return try #require(try JSONSerialization.jsonObject(with: Data(request.body.utf8)) as? [String: Any])
     }
 
@@ -83,6 +87,8 @@ import Testing
         #expect(body["sequence"] as? String == "42")
         #expect(body["user_ip"] as? String == "198.51.100.7")
         #expect(body["stream_param"] as? String == #"a=1&b="2""#)
+        let whole = try Self.tencentBody(.streamBegin, Self.begin, query: "sign=ours")
+        #expect(whole["stream_param"] as? String == "sign=ours")
         #expect(body["errcode"] as? Int == 0)
         #expect(body["width"] as? Int == 1_280)
         #expect(body["height"] as? Int == 720)

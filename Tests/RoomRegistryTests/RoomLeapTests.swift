@@ -293,8 +293,8 @@ import Testing
             let at = number <= 3 ? new : old
             try test.execute(
                 """
-                INSERT INTO pushes (sequence, app, name, room_id, slot, client_address, session, parameters, started_at, ended_at)
-                    VALUES (\(number), 'live', 'cam1', 'cam1', 1, '192.0.2.1', 1, '', \(at - 1), \(at - 1));
+                INSERT INTO pushes (sequence, app, name, room_id, slot, client_address, session, parameters, query, started_at,
+                    ended_at) VALUES (\(number), 'live', 'cam1', 'cam1', 1, '192.0.2.1', 1, '', '', \(at - 1), \(at - 1));
                 INSERT INTO answers (token_id, key, fingerprint, created_at)
                     VALUES (1, 'key-\(number)', 'f', \(number <= 3 ? new : new - answersMs - 1));
                 """)

@@ -92,8 +92,8 @@ package struct CredentialParameters: Sendable {
         }
     }
 
-    /// The query for an authorisation hook. Hides this server's secrets only, since the hook may have its own to check.
-    func redactOwn(_ query: String) -> String {
+    /// The query for a back end, in hooks and callbacks. Hides this server's secrets only, since the back end may have its own to check.
+    package func redactOwn(_ query: String) -> String {
         QueryParameters(query).redacted { $0.value != nil && self.checked.contains($0.name.lowercased()) }
     }
 

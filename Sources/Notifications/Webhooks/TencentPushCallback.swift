@@ -5,12 +5,15 @@ import Support
 struct TencentPushCallback: TencentCallback {
     private let at: Int64
     private let push: PushDetails
+    private let query: String?
 
     var stream: StreamPath { self.push.path }
 
-    init(_ event: RoomEvent, _ push: PushDetails) {
+    /// `query`: the push's own; nil if the history no longer has it.
+    init(_ event: RoomEvent, _ push: PushDetails, query: String?) {
         self.at = event.at
         self.push = push
+        self.query = query
     }
 
     func fields(_ sender: WebhookSender, atSeconds: Int64) -> [(String, JSONValue)] {
@@ -21,7 +24,7 @@ struct TencentPushCallback: TencentCallback {
             ("sequence", .string(String(push.sequence))),
             ("node", .string(sender.node)),
             ("user_ip", .string(Self.host(push.clientAddress))),
-            ("stream_param", .string(push.parameters)),
+            ("stream_param", .string(self.query ?? push.parameters)),
             ("errcode", .integer(Int64(end?.code ?? 0))),
             ("errmsg", .string(end.map { Self.words($0) } ?? "ok")),
             ("set_id", 1),
@@ -70,8 +73,9 @@ extension TencentPushCallback {
         .linkConnected, .linkInterrupted, .linkStopped,
     ]
 
-    /// The callback that corresponds to the event. Throws when there is none, or the event's data is incomplete.
-    static func callback(for event: RoomEvent) throws(WebhookBodyError) -> any TencentCallback {
+    /// The callback that corresponds to the delivery's event. Throws when there is none, or the event's data is incomplete.
+    static func callback(for entry: WebhookDelivery) throws(WebhookBodyError) -> any TencentCallback {
+        let event = entry.event
         let details: EventDetails?
         do throws(EventDataError) {
             details = try event.details()
@@ -79,8 +83,8 @@ extension TencentPushCallback {
             throw WebhookBodyError(description: error.description)
         }
         return switch details {
-        case .push(let push)?: TencentPushCallback(event, push)
-        case .recording(let recording)?: TencentRecordCallback(event: event, record: recording)
+        case .push(let push)?: TencentPushCallback(event, push, query: entry.query)
+        case .recording(let recording)?: TencentRecordCallback(event: event, record: recording, query: entry.query ?? "")
         case .snapshot(let picture)?: TencentSnapshotCallback(picture: picture)
         case .link(let link)?: TencentLinkCallback(event: event, link: link)
         case nil: throw WebhookBodyError(description: "\(event.kind.rawValue) has no counterpart among Tencent's callbacks")

@@ -6,6 +6,8 @@ import Support
 struct TencentRecordCallback: TencentCallback {
     let event: RoomEvent
     let record: RecordingDetails
+    /// The query of the recorded push.
+    let query: String
 
     var stream: StreamPath { self.record.path }
 
@@ -24,7 +26,7 @@ struct TencentRecordCallback: TencentCallback {
             ("event_type", 100), ("file_id", .string(id)), ("record_file_id", .string(id)), ("file_format", "mp4"),
             ("task_id", .string(self.record.taskID)), ("start_time", .integer(start / 1_000)), ("end_time", .integer(end / 1_000)),
             ("start_time_usec", .integer(start % 1_000 * 1_000)), ("end_time_usec", .integer(end % 1_000 * 1_000)),
-            ("duration", .integer((durationMs + 500) / 1_000)), ("file_size", .integer(bytes)), ("stream_param", ""),
+            ("duration", .integer((durationMs + 500) / 1_000)), ("file_size", .integer(bytes)), ("stream_param", .string(self.query)),
             ("video_url", .string(url)), ("media_start_time", 0),
             // Kilobits a second.
             ("record_bps", .integer(durationMs > 0 ? bytes * 8 / durationMs : 0)), ("callback_ext", "{}"),

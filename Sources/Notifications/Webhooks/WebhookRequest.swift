@@ -17,7 +17,7 @@ package struct WebhookRequest: Sendable, Equatable {
         switch entry.target.format {
         case .earshot: body = Self.earshotBody(entry)
         case .tencent:
-            body = try TencentPushCallback.callback(for: entry.event).body(sender, atSeconds: atSeconds)
+            body = try TencentPushCallback.callback(for: entry).body(sender, atSeconds: atSeconds)
         case let other: throw .unknown(other)
         }
         self.init(

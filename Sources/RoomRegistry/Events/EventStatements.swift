@@ -165,7 +165,7 @@ extension StoreAccess {
             ) { row in try Self.delivery(&row) }
         }
         let next = try self.number("SELECT due_at FROM webhook_deliveries WHERE is_head = 1 AND due_at > $1 ORDER BY due_at LIMIT 1", [now])
-        return (try self.resolved(due), next)
+        return (try self.withQueries(try self.resolved(due)), next)
     }
 
     /// False if no such delivery is pending.

@@ -32,10 +32,13 @@ extension StoreAccess {
     func insertPush(_ request: PushRequest, path: StreamPath, room: RoomID, slot: Int, now: Int64) throws -> Int64 {
         try self.insert(
             """
-            INSERT INTO pushes (app, name, room_id, slot, client_address, session, parameters, started_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-            RETURNING sequence
+            INSERT INTO pushes (app, name, room_id, slot, client_address, session, parameters, query, started_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING sequence
             """,
-            [path.app, path.name, room.rawValue, slot, request.clientAddress, Int64(bitPattern: request.session), request.parameters, now])
+            [
+                path.app, path.name, room.rawValue, slot, request.clientAddress, Int64(bitPattern: request.session), request.parameters,
+                request.query, now,
+            ])
     }
 
     func setMedia(_ push: StoredPush) throws {
@@ -52,6 +55,18 @@ extension StoreAccess {
 
     func endPush(_ sequence: Int64, _ end: PushEnd, at now: Int64) throws {
         try self.run("UPDATE pushes SET ended_at = $1, how_ended = $2 WHERE sequence = $3", [now, end.rawValue, sequence])
+    }
+
+    /// The query of a push, and of the newest push of a stream that had begun by then. Nil if the history no longer has it.
+    func pushQuery(_ sequence: Int64) throws -> String? {
+        try self.first("SELECT query FROM pushes WHERE sequence = $1", [sequence]) { (row: inout RowReader) -> String in row.next() }
+    }
+
+    func pushQuery(of path: StreamPath, at: Int64) throws -> String? {
+        try self.first(
+            "SELECT query FROM pushes WHERE app = $1 AND name = $2 AND started_at <= $3 ORDER BY started_at DESC, sequence DESC LIMIT 1",
+            [path.app, path.name, at]
+        ) { (row: inout RowReader) -> String in row.next() }
     }
 
     func deletePush(_ sequence: Int64) throws { try self.run("DELETE FROM pushes WHERE sequence = $1", [sequence]) }

@@ -128,6 +128,25 @@ extension StoreAccess {
     func resolved(_ entries: [WebhookDelivery]) throws -> [WebhookDelivery] {
         guard entries.contains(where: { $0.target.hookID != nil }) else { return entries }
         let hooks = Dictionary(try self.webhooks().map { ($0.id, $0.target) }) { first, _ in first }
-        return entries.map { entry in entry.target.hookID.flatMap { hooks[$0] }.map(entry.with(target:)) ?? entry }
+        return entries.map { entry in
+            var entry = entry
+            if let target = entry.target.hookID.flatMap({ hooks[$0] }) { entry.target = target }
+            return entry
+        }
+    }
+
+    /// The deliveries with their pushes' queries, where the format may have a field for it: ours has not.
+    func withQueries(_ entries: [WebhookDelivery]) throws -> [WebhookDelivery] {
+        try entries.map { entry in
+            guard entry.target.format != .earshot, let details = try? entry.event.details() else { return entry }
+            var entry = entry
+            switch details {
+            case .push(let push): entry.query = try self.pushQuery(push.sequence)
+            case .recording(let recording):
+                entry.query = try self.pushQuery(of: recording.path, at: recording.file?.startedAt ?? entry.event.at)
+            case .snapshot, .link: break
+            }
+            return entry
+        }
     }
 }

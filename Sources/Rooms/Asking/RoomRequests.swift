@@ -98,8 +98,11 @@ package struct PushRequest: Sendable, Equatable {
     package var clientAddress: String
     /// The connection's number in `GET /sessions`.
     package var session: UInt64
-    /// The URL's query without credentials, cut to ``mostParameters`` bytes.
+    /// The URL's query without anything that looks like a credential, cut to ``mostParameters`` bytes.
     package let parameters: String
+    /// The URL's query without this server's credentials alone, cut as `parameters`: what a back end put there stays, secrets too. For
+    /// callbacks to that back end, never for lists, events or logs.
+    package let query: String
     /// Whether it may create an ad-hoc room.
     package var mayCreateRoom: Bool
     /// The only room the credential is for; nil if it names none.
@@ -108,15 +111,16 @@ package struct PushRequest: Sendable, Equatable {
     package var user: String?
     /// Who pushes, for nodes that share the registry.
     package var claim: PushClaim
-    /// In pushes by device, `live/<deviceUid>` stands for slot 1 of the device's room.
+    /// In pushes by device, `live/<deviceUid>` stands for slot 1 of the device's room. `query`: nil if it is the same as `parameters`.
     package init(
-        path: StreamPath, clientAddress: String, session: UInt64, parameters: String, mayCreateRoom: Bool, room: String? = nil,
-        user: String? = nil, claim: PushClaim = .none
+        path: StreamPath, clientAddress: String, session: UInt64, parameters: String, query: String? = nil, mayCreateRoom: Bool,
+        room: String? = nil, user: String? = nil, claim: PushClaim = .none
     ) {
         self.path = path
         self.clientAddress = clientAddress
         self.session = session
         self.parameters = Self.shortened(parameters)
+        self.query = Self.shortened(query ?? parameters)
         self.mayCreateRoom = mayCreateRoom
         self.room = room
         self.user = user

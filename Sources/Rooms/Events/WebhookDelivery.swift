@@ -69,7 +69,9 @@ package struct WebhookDelivery: Sendable, Equatable {
     package enum State: String, Sendable, CaseIterable { case pending, delivered, failed }
     package let id: Int64
     package let event: RoomEvent
-    package let target: WebhookTarget
+    package var target: WebhookTarget
+    /// The query of the push that the event tells of, as in ``PushRequest/query``. Read only for formats that have a field for it.
+    package var query: String?
     package let state: State
     package let attempts: Int
     /// When the next attempt is due.
@@ -101,13 +103,6 @@ package struct WebhookDelivery: Sendable, Equatable {
         self.durationMs = durationMs
         self.deliveredAt = deliveredAt
         self.queuedAt = queuedAt ?? event.at
-    }
-
-    package func with(target: WebhookTarget) -> WebhookDelivery {
-        WebhookDelivery(
-            id: self.id, event: self.event, target: target, state: self.state, attempts: self.attempts, dueAt: self.dueAt,
-            lastStatus: self.lastStatus, lastError: self.lastError, lastAttemptAt: self.lastAttemptAt, durationMs: self.durationMs,
-            deliveredAt: self.deliveredAt, queuedAt: self.queuedAt)
     }
 
     /// Whether the status is 2xx; the rest of the answer does not matter.

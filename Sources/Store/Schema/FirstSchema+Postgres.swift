@@ -214,6 +214,7 @@ enum FirstSchemaOfPostgres {
             client_address TEXT COLLATE "C" NOT NULL,
             session BIGINT NOT NULL,
             parameters TEXT COLLATE "C" NOT NULL,
+            query TEXT COLLATE "C" NOT NULL,
             started_at BIGINT NOT NULL,
             media_at BIGINT,
             ended_at BIGINT,

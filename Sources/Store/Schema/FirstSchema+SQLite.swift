@@ -133,6 +133,7 @@ enum FirstSchemaOfSQLite {
             client_address TEXT NOT NULL,
             session INTEGER NOT NULL,
             parameters TEXT NOT NULL,
+            query TEXT NOT NULL,
             started_at INTEGER NOT NULL,
             media_at INTEGER,
             ended_at INTEGER,

@@ -78,6 +78,7 @@ package final class RoomAdmission: Sendable {
         }
         let push = PushRequest(
             path: path, clientAddress: request.remote?.ipAddress ?? "", session: request.session, parameters: pass.parameters,
+            query: self.rules.parameters.redactOwn(request.address.query),
             mayCreateRoom: self.mayCreateRoom(request),
             // The credential fits the stream's name, but only the registry knows its room. "cam-2" may be a room of its own.
             room: pass.room, user: pass.user,

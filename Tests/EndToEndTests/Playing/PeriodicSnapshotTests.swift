@@ -28,7 +28,9 @@ import Testing
             $0.outbound.allowPrivate = CIDR.loopback
             $0.urls.http = "https://live.example.com"
         }) { server in
-            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1?uid=5&sign=ours")) { _ in
+                try await eventually("the room") { try await server.api("rooms/cam1")["state"].string == "live" }
+                #expect(try await server.call("POST", "rooms/cam1/record", #"{"action":"start"}"#).status == 200)
                 try await eventually("four pictures to be told") {
                     try await server.eventKinds("cam1").count { $0 == "snapshot.taken" } >= 4
                 }
@@ -71,6 +73,14 @@ import Testing
             #expect(path.hasPrefix("/api/v1/snapshots/") && url.hasPrefix("\(base)\(path)?expires="))
             // The back end that gets it has no token, and reaches the server by its public address. The picture may be gone by now.
             #expect([200, 404].contains(try await server.request("GET", String(url.dropFirst(base.count))).status))
+            // What the back end put into the push's URL comes back to it, and to nobody else.
+            try await eventually("the recording's callback") { receiver.accepted.contains { $0.json["event_type"].int == 100 } }
+            for kind in [1, 100] {
+                let told = receiver.accepted.first { $0.json["event_type"].int == kind }?.json
+                #expect(told?["stream_param"].string == "uid=5&sign=ours", "\(kind)")
+            }
+            let begin = try await server.api("events?kinds=stream.begin")["list"].list.first
+            #expect(begin?["data"]["parameters"].string == "uid=5&sign=***")
             #expect(told["sign"].string == TencentPushCallback.sign(key: server.server.parts.keys.webhookKey, t: Int64(told["t"].int ?? 0)))
         }
         await receiver.stop()
