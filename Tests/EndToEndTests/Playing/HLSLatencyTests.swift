@@ -71,9 +71,13 @@ import Testing
             try await publisher.send(tags.filter { $0.timestamp < 8_000 })
             let live = try await LiveHLS(server, "cam1")
             let remuxer = try server.server.parts.remuxers.find("live/cam1").orThrow()
-            // All but two parts: media still on its way cannot answer the request below.
-            try await eventually("eight seconds of media") { ListedParts.listedMs(try await live.playlist().text) >= 7_500 }
-            let (msn, part) = ListedParts.next(after: try await live.playlist().text)
+            // All but one part, and where parts end depends on the machine's stalls: media still on its way cannot answer the request below.
+            var text = ""
+            try await eventually("eight seconds of media") {
+                text = try await live.playlist().text
+                return ListedParts.listedMs(text) >= 8_000 - (ListedParts.partTargetMs(text) ?? 0) - 50
+            }
+            let (msn, part) = ListedParts.next(after: text)
             let before = await remuxer.playlistsWritten
             try await Fixture.withDirectory { directory in
                 // curl makes at most 300 requests at a time.
