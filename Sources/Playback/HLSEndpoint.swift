@@ -240,15 +240,22 @@ package struct HLSEndpoint: HTTPPart {
         guard let folder = Self.folder(of: path), let token = query.all("s").first, let session = self.services.sessions.find(token) else {
             throw APIError(.forbidden, .forbidden, "This session is unknown or has ended; load the stream's .m3u8 again.")
         }
-        guard try self.isFolder(folder, of: session), !session.isOver else {
-            throw APIError(.forbidden, .forbidden, "This session is for another stream or has ended; load the stream's .m3u8 again.")
-        }
+        guard try self.isFolder(folder, of: session) else { throw Self.isNoLonger }
+        try self.check(session)
+        return (session, String(path[path.utf8.index(path.startIndex, offsetBy: folder.utf8.count + 1)...]))
+    }
+
+    private static let isNoLonger = APIError(
+        .forbidden, .forbidden, "This session is for another stream or has ended; load the stream's .m3u8 again.")
+
+    /// Throws if the session has ended, or its stream may no longer be played: for each request, and again for one that has waited.
+    func check(_ session: HLSSession) throws(APIError) {
+        guard !session.isOver else { throw Self.isNoLonger }
         if let why = self.services.rooms.playRefusal(session.path) {
             session.end(why == .forbidden ? .forbidden : .roomClosed)
             guard why == .forbidden else { throw APIError(.forbidden, .forbidden, "\(session.path) may no longer be played.") }
             throw APIError(AdmissionRefusal.forbidden(session.path, self.services.rooms.playBan(session.path)))
         }
-        return (session, String(path[path.utf8.index(path.startIndex, offsetBy: folder.utf8.count + 1)...]))
     }
 
     /// A player asks with one spelling of its folder, so that is read once.

@@ -78,6 +78,7 @@ package struct HLSLoopPart: HTTPLoopPart {
         case .elsewhere: return nil
         case .later(let comes):
             let answer = comes.assumeIsolated().map { _ -> HTTPLoopAnswer in
+                if let refusal = self.refusal(asked) { return refusal }
                 guard case .now(let resource) = remuxer.resource(name, on: loop) else { return asked.answer(HLSEndpoint.partPending) }
                 return asked.answer(HLSEndpoint.fields(of: resource, name), resource.pieces)
             }
@@ -92,12 +93,23 @@ package struct HLSLoopPart: HTTPLoopPart {
         case .elsewhere: return nil
         case .later(let comes):
             let answer = comes.assumeIsolated().map { _ -> HTTPLoopAnswer in
+                if let refusal = self.refusal(asked) { return refusal }
                 guard case .now(let reply) = remuxer.playlist(directives, hasStart: asked.session.hasStart, on: loop) else {
                     return asked.answer(HLSEndpoint.paused)
                 }
                 return self.answer(reply, asked)
             }
             return .later(answer.nonisolated())
+        }
+    }
+
+    /// The session may have ended while the player waited.
+    private func refusal(_ asked: Asked) -> HTTPLoopAnswer? {
+        do throws(APIError) {
+            try self.endpoint.check(asked.session)
+            return nil
+        } catch {
+            return asked.answer(error)
         }
     }
 

@@ -146,6 +146,25 @@ import Testing
         }
     }
 
+    /// A player that is sent away while it waits gets nothing more of the stream.
+    @Test func kickedWhileItWaits() async throws {
+        try await PortlessServer.run { server in
+            let player = try await Player.open(server)
+            let next = try await player.nextSequence()
+            let socket = try await SocketClient.open(server.addresses.http.port)
+            try await socket.send(Self.get("\(player.media)&_HLS_msn=\(next)"))
+            try await eventually("the wait") { await server.parts.remuxers.find("live/cam1")?.waiting == 1 }
+            let list = try await server.api("sessions?role=player")["list"].list
+            let id = try #require(list.first { $0["transport"].string == "hls" }?["sessionId"].int, "\(list)")
+            #expect(try await server.call("DELETE", "sessions/\(id)").status == 200)
+            try await player.more(8_000)
+            try await player.more(12_000)
+            #expect(try await socket.answer().head.hasPrefix("HTTP/1.1 403 "))
+            await socket.close()
+            await player.publisher.close()
+        }
+    }
+
     /// Who has no session, one of another stream, or one that has ended is refused as before.
     @Test func refusals() async throws {
         try await PortlessServer.run { server in
