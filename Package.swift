@@ -14,6 +14,7 @@ let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let deque: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
+let heap: Target.Dependency = .product(name: "HeapModule", package: "swift-collections")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
@@ -90,7 +91,9 @@ let package = Package(
         // Messages between apps' clients: gatherings of people, the mesh, the cloud's API; no sockets, no clock, no store.
         library("Apps", "Rooms Support", [crypto]),
         // Floor 1
-        library("Relay", "Health LibC Media RTMP Support", [nioCore, nioPosix, deque]),
+        // Event loops, and connections' sockets on them as channels for NIO's handlers.
+        library("Sockets", "LibC", [nioCore, deque, heap]),
+        library("Relay", "Health LibC Media RTMP Support", [nioCore, deque]),
         // Rooms: values, states and rules; no clock, no store.
         library("Rooms", "Support", [crypto]),
         // The database of rooms: connections to SQLite and PostgreSQL, schemas, the place among the nodes that share one, copies.
@@ -124,7 +127,7 @@ let package = Package(
             "Access", "CQREncode CZlib LibC Outbound RTMP Rooms ServerConfiguration Support Talk",
             [crypto, logging, nioCore, .product(name: "JWTKit", package: "jwt-kit")]),
         // Ports: who may connect now, TLS certificates, the PROXY protocol, clients' addresses, counts.
-        library("Listening", "LibC Support", [logging, nioCore, nioPosix, nioSSL, httpTypes, nioHTTP1]),
+        library("Listening", "LibC Sockets Support", [logging, nioCore, nioPosix, nioSSL, httpTypes, nioHTTP1]),
         // HTTP/1, HTTP/2, WebSocket, files and errors; it does not know what is served.
         library(
             "HTTPServer", "CZlib Listening ServerConfiguration Support",
@@ -141,7 +144,7 @@ let package = Package(
             [logging, nioCore, lifecycle, crypto]),
         // Live streams: who may use them, on which loop they live, memory and limits, and what rooms decide about them.
         library(
-            "Streaming", "Access Health LibC Listening Media RTMP Relay Rooms ServerConfiguration Support Trace",
+            "Streaming", "Access Health LibC Listening Media RTMP Relay Rooms ServerConfiguration Sockets Support Trace",
             [crypto, logging, nioCore, nioPosix, lifecycle]),
         // RTMP's port and connections.
         library(
@@ -153,7 +156,8 @@ let package = Package(
             [logging, nioCore, nioPosix, lifecycle]),
         // The rooms' talk channels: admission, clocks, mixes as streams.
         library(
-            "Talkback", "Access FFmpeg LibC Media Notifications RTMP Relay RoomRegistry Rooms ServerConfiguration Streaming Support Talk",
+            "Talkback",
+            "Access FFmpeg LibC Media Notifications RTMP Relay RoomRegistry Rooms ServerConfiguration Sockets Streaming Support Talk",
             [logging, nioCore]),
         // Figures over time, and the plays and pushes that are over, in a file of their own.
         library("Statistics", "Access Relay Rooms Streaming Support", [grdb, lifecycle, logging, nioCore]),
@@ -192,15 +196,16 @@ let package = Package(
         // Wiring only: makes the services and hands each what it needs.
         library(
             "EarshotServer",
-            "Access AppServer Console ControlAPI HTTPAPI HTTPServer LibC Links Listening Notifications Outbound Packaging Playback RTMPServer Relay RoomRegistry Rooms ServerConfiguration ServerData Statistics Store Streaming Support Talkback",
+            "Access AppServer Console ControlAPI HTTPAPI HTTPServer LibC Links Listening Notifications Outbound Packaging Playback RTMPServer Relay RoomRegistry Rooms ServerConfiguration ServerData Sockets Statistics Store Streaming Support Talkback",
             [
                 hummingbird, httpTypes, logging, nioCore, nioPosix, lifecycle,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]),
         // A server without rooms, to show that a frame's way needs none.
         program(
-            "RelayExample", "Access HTTPServer Listening Outbound Packaging Playback RTMPServer ServerConfiguration Streaming Support",
-            [hummingbird, lifecycle, logging, nioPosix]),
+            "RelayExample",
+            "Access HTTPServer Listening Outbound Packaging Playback RTMPServer ServerConfiguration Sockets Streaming Support",
+            [hummingbird, lifecycle, logging]),
         // What a data directory holds besides the rooms, and where settings say that the rooms are.
         library("ServerData", "Access LibC RoomRegistry Rooms ServerConfiguration Store Support", [logging]),
         // Floor 3: the command line. The commands stand beside the server, which they know by its API, its settings and its files alone.
@@ -226,7 +231,7 @@ let package = Package(
             [logging, nioCore, nioPosix, .product(name: "ArgumentParser", package: "swift-argument-parser")]),
         // The load generator is a root target so that it sees `package` declarations and one release build serves both.
         program(
-            "earshot-load", "LibC RTMP RoomRegistry Rooms Store",
+            "earshot-load", "LibC RTMP RoomRegistry Rooms Sockets Store",
             [nioCore, httpClient, nioHTTP1, .product(name: "ArgumentParser", package: "swift-argument-parser")], path: "Benchmarks/Load"),
         // The program whose instructions and allocations budget.sh counts.
         program("earshot-budget", "LibC RTMP Media MediaClips Relay FFmpeg Trace", [nioCore, nioEmbedded], path: "Benchmarks/Budget"),
@@ -244,7 +249,7 @@ let package = Package(
         library("TestSupport", "LibC Media", [nioCore, nioPosix], path: "Tests/TestSupport"),
         // Shared by the tests of the services: logs, JSON, credentials, targets of requests, voices.
         library(
-            "ServerTestSupport", "Access CZlib FFmpeg LibC Media RTMP RoomRegistry Rooms Support TestSupport",
+            "ServerTestSupport", "Access CZlib FFmpeg LibC Media RTMP RoomRegistry Rooms Sockets Support TestSupport",
             [crypto, grdb, logging, nioCore, nioHTTP1, nioPosix, nioSSL, .product(name: "NIOHPACK", package: "swift-nio-http2")],
             path: "Tests/ServerTestSupport"),
         // Whole servers without ports, and calls of their API with every answer and event compared with the document.
@@ -255,7 +260,7 @@ let package = Package(
         // RTMP connections in memory to a server without ports; a canary beside bad deeds, a room that talks.
         library(
             "RTMPTestSupport",
-            "APITestSupport ControlAPI EarshotServer FFmpeg Listening Media RTMP RTMPServer Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Streaming Support TestSupport",
+            "APITestSupport ControlAPI EarshotServer FFmpeg Listening Media RTMP RTMPServer Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Sockets Streaming Support TestSupport",
             [nioCore, nioPosix], path: "Tests/RTMPTestSupport"),
         // A whole server without ports whose clients connect to it in memory, by HTTP, WebSocket and RTMP.
         library(
@@ -266,7 +271,8 @@ let package = Package(
         tests("MediaTests", "Media TestSupport", [nioCore]),
         tests("HealthTests", "Health Media"),
         tests("RTMPTests", "RTMP", [nioCore], resources: [.copy("Vectors")]),
-        tests("RelayTests", "Health LibC Media RTMP Relay Support TestSupport", [nioCore, nioPosix]),
+        tests("SocketsTests", "LibC Sockets TestSupport", [nioCore, nioPosix]),
+        tests("RelayTests", "Health LibC Media RTMP Relay Sockets Support TestSupport", [nioCore]),
         tests("FFmpegTests", "FFmpeg Media MediaClips TestSupport", [nioCore]),
         tests("TalkTests", "SignalCheck Talk"),
         tests("TraceTests", "TestSupport Trace"),
@@ -279,7 +285,7 @@ let package = Package(
         tests("OutboundTests", "LinkTransport Outbound ServerConfiguration ServerTestSupport Support TestSupport", [nioCore, nioSSL]),
         tests("AccessTests", "Access Outbound RTMP Rooms ServerConfiguration ServerTestSupport Support TestSupport", [logging, nioCore]),
         tests(
-            "ListeningTests", "LibC Listening Relay ServerConfiguration ServerTestSupport Support TestSupport",
+            "ListeningTests", "LibC Listening Relay ServerConfiguration ServerTestSupport Sockets Support TestSupport",
             [logging, nioCore, nioPosix]),
         tests(
             "HTTPServerTests",
@@ -302,8 +308,8 @@ let package = Package(
             [logging, nioCore, nioEmbedded, nioPosix]),
         tests(
             "TalkbackTests",
-            "APITestSupport Access EarshotServer FFmpeg Media RTMP RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Streaming Support Talk Talkback TestSupport",
-            [nioCore, nioPosix]),
+            "APITestSupport Access EarshotServer FFmpeg LibC Media RTMP RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Sockets Streaming Support Talk Talkback TestSupport",
+            [nioCore]),
         tests(
             "LinksTests", "LinkTransport Links Media PortlessTestSupport Rooms ServerTestSupport Streaming Support TestSupport",
             [nioCore]),
@@ -322,8 +328,8 @@ let package = Package(
             [crypto, httpTypes, nioCore, nioEmbedded]),
         tests(
             "EarshotServerTests",
-            "EarshotServer Packaging PortlessTestSupport RoomRegistry Rooms ServerConfiguration ServerTestSupport Store Streaming Support TestSupport",
-            [logging, nioPosix]),
+            "EarshotServer Packaging PortlessTestSupport RoomRegistry Rooms ServerConfiguration ServerTestSupport Sockets Store Streaming Support TestSupport",
+            [logging]),
         // The command line, without its process.
         tests(
             "EarshotCommandTests", "CommandSupport Commands Doctor LibC RTMP ServerTestSupport Support TestSupport earshot",
@@ -339,7 +345,7 @@ let package = Package(
         // Whole servers with real clients.
         tests(
             "EndToEndTests",
-            "APITestSupport Access AppServer ControlAPI EarshotServer FFmpeg HLSCheck HTTPAPI HTTPServer LibC LinkTransport Links Listening Media MediaClips Notifications Packaging Playback PostgresTestSupport RTMP RTMPServer RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Store Streaming Support Talk Talkback TestSupport Trace",
+            "APITestSupport Access AppServer ControlAPI EarshotServer FFmpeg HLSCheck HTTPAPI HTTPServer LibC LinkTransport Links Listening Media MediaClips Notifications Packaging Playback PostgresTestSupport RTMP RTMPServer RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Sockets Store Streaming Support Talk Talkback TestSupport Trace",
             [crypto, httpClient, httpTypes, lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL]),
     ]
 )

@@ -1,4 +1,5 @@
 import LibC
+import Sockets
 
 /// A fixed number of viewers that come and go. Each plays one of the streams for a random time, may stop reading and resume, and leaves
 /// with an orderly end or a reset, whatever it was doing. Another one takes its place at once. On the calling thread; not Sendable.
@@ -45,7 +46,7 @@ final class ChurnLoop {
     init(target: Target, plan: Plan) throws(LoadError) {
         self.target = target
         self.plan = plan
-        self.epoll = try Epoll()
+        self.epoll = try Epoll.make()
         self.lanes = Array(repeating: Lane(), count: plan.lanes)
         self.random = SplitMix(state: plan.seed)
     }

@@ -1,4 +1,5 @@
 import LibC
+import Sockets
 
 /// All viewers, on the thread that calls `run`: only paced joins and reads. Not Sendable.
 final class ViewerLoop {
@@ -39,8 +40,8 @@ final class ViewerLoop {
 
     init(target: Target) throws(LoadError) {
         self.target = target
-        self.epoll = try Epoll()
-        self.joiners = try Epoll()
+        self.epoll = try Epoll.make()
+        self.joiners = try Epoll.make()
         try self.epoll.add(self.joiners, token: Self.joinersToken)
     }
 

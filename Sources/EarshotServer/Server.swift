@@ -9,8 +9,6 @@ import LibC
 import Links
 import Listening
 package import Logging
-import NIOCore
-import NIOPosix
 import Notifications
 import Packaging
 import Playback
@@ -20,6 +18,7 @@ package import Rooms
 package import ServerConfiguration
 import ServerData
 package import ServiceLifecycle
+import Sockets
 import Statistics
 import Store
 import Streaming
@@ -67,7 +66,7 @@ package final class Server: Sendable {
     package init(
         config: ServerConfig, origins: [String: ConfigOrigin] = [:], log: Logger, clock: RoomClock? = nil, reloading: Reloading? = nil
     ) throws {
-        let group = MultiThreadedEventLoopGroup.singleton
+        let group = SocketLoopGroup.singleton
         self.config = config
         self.log = log
         var settings = RoomRegistry.Settings()
@@ -88,13 +87,13 @@ package final class Server: Sendable {
         let parts = ServerParts(config: config, rooms: rooms, keys: keys, group: group, figures: figures, log: log)
         self.parts = parts
         let rtmp = parts.rtmp
-        let sockets = ListeningSockets(reloading == nil ? .none : ProcessStart.inheritSockets(), group: group, log: log)
+        let sockets = ListeningSockets(reloading == nil ? .none : ProcessStart.inheritSockets(), loops: group, log: log)
         self.sockets = sockets
-        var listeners = [RTMPListener(services: rtmp, address: config.rtmp.listen, certificate: nil, sockets: sockets, group: group)]
+        var listeners = [RTMPListener(services: rtmp, address: config.rtmp.listen, certificate: nil, sockets: sockets)]
         if let address = config.rtmps.address, let pair = try CertificateStore.pair(config.rtmps.files) {
             let store = CertificateStore(pair)
             store.warn(log)
-            listeners.append(RTMPListener(services: rtmp, address: address, certificate: store, sockets: sockets, group: group))
+            listeners.append(RTMPListener(services: rtmp, address: address, certificate: store, sockets: sockets))
             self.certificate = store
             figures.add { $0.certificateEnds = { [store] in store.ends } }
         } else {

@@ -4,7 +4,6 @@ package import ControlAPI
 package import Links
 import Listening
 package import Logging
-package import NIOCore
 package import Notifications
 package import Outbound
 package import Packaging
@@ -13,6 +12,7 @@ package import RTMPServer
 package import RoomRegistry
 import Rooms
 package import ServerConfiguration
+package import Sockets
 package import Statistics
 package import Streaming
 package import Support
@@ -54,7 +54,7 @@ package final class ServerParts: Sendable {
     package let log: Logger
 
     package init(
-        config: ServerConfig, rooms: RoomRegistry, keys: KeyRing, group: any EventLoopGroup, figures: MetricFigures = MetricFigures(),
+        config: ServerConfig, rooms: RoomRegistry, keys: KeyRing, group: SocketLoopGroup, figures: MetricFigures = MetricFigures(),
         log: Logger
     ) {
         let live = Live(config)

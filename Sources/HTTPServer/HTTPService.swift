@@ -81,16 +81,10 @@ package final class HTTPService: Service, Sendable {
     }
 
     private func listen(_ scheme: String, _ protocols: some ServerChildChannel) async throws -> any Channel {
-        let (placement, gate, log) = (self.placement, self.gate, self.log)
-        let bootstrap = ServerBootstrap(group: self.group)
-            .serverChannelOption(.maxMessagesPerRead, value: UInt(gate.perTurn))
-            .serverChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandlers([gate.handler(), placement.handler()])
-                }
-            }
-            .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .childChannelInitializer { channel in Self.begin(protocols, on: channel, log: log) }
+        let log = self.log
+        let bootstrap = self.placement.bootstrap(self.gate) { channel in
+            channel.setOption(.allowRemoteHalfClosure, value: true).flatMap { Self.begin(protocols, on: channel, log: log) }
+        }
         return try await self.sockets.listen(scheme, on: self.address, bootstrap)
     }
 

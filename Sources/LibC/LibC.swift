@@ -24,6 +24,9 @@ package let mallocOption: (@convention(c) (CInt, CInt) -> CInt)? =
 /// pthread_setattr_default_np(3), which the overlay omits too; nil with other C libraries.
 package let setDefaultThreadAttributes: (@convention(c) (UnsafePointer<pthread_attr_t>) -> CInt)? =
     dlsym(nil, "pthread_setattr_default_np").map { unsafeBitCast($0, to: (@convention(c) (UnsafePointer<pthread_attr_t>) -> CInt).self) }
+/// pthread_setname_np(3), which the overlay omits too; nil with other C libraries.
+package let nameThread: (@convention(c) (pthread_t, UnsafePointer<CChar>) -> CInt)? =
+    dlsym(nil, "pthread_setname_np").map { unsafeBitCast($0, to: (@convention(c) (pthread_t, UnsafePointer<CChar>) -> CInt).self) }
 #else
 package let streamSocket = CInt(SOCK_STREAM)
 package let datagramSocket = CInt(SOCK_DGRAM)
@@ -31,6 +34,7 @@ package let usageOfThisProcess = RUSAGE_SELF
 package let mallocTrim: (@convention(c) (Int) -> CInt)? = nil
 package let mallocOption: (@convention(c) (CInt, CInt) -> CInt)? = nil
 package let setDefaultThreadAttributes: (@convention(c) (UnsafePointer<pthread_attr_t>) -> CInt)? = nil
+package let nameThread: (@convention(c) (pthread_t, UnsafePointer<CChar>) -> CInt)? = nil
 #endif
 
 /// `M_ARENA_MAX` of malloc.h: how many heaps malloc may make.

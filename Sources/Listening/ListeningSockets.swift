@@ -14,12 +14,13 @@ package final class ListeningSockets: Sendable {
     }
 
     private let state: Mutex<State>
-    private let group: any EventLoopGroup
+    /// Those of the connections.
+    private let loops: any EventLoopGroup
     private let log: Logger
 
-    /// `group`: the loops of the listeners and of the connections that they accept.
-    package init(_ inherited: InheritedSockets = .none, group: any EventLoopGroup, log: Logger) {
-        self.group = group
+    /// `loops`: those of the connections that the listeners accept.
+    package init(_ inherited: InheritedSockets = .none, loops: any EventLoopGroup, log: Logger) {
+        self.loops = loops
         self.state = Mutex(State(inherited: inherited))
         self.log = log
         for problem in inherited.problems { log.warning("A socket that was passed on is not used", metadata: ["problem": "\(problem)"]) }
@@ -60,7 +61,8 @@ package final class ListeningSockets: Sendable {
         }
         guard !isOurs, address.port != 0 else { return }
         do {
-            let probe = ServerBootstrap(group: self.group).serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            let probe = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             try probe.bind(host: address.host, port: address.port).wait().close().wait()
         } catch {
             throw ListenError(scheme: scheme, address: address, cause: error)
@@ -113,14 +115,10 @@ package final class ListeningSockets: Sendable {
 
     /// Closes a listener; does nothing if it is closed. All connections that it has accepted are then set up on their loops.
     package func close(_ listener: any Channel) async {
-        // NIO resets accepted connections that find their listener closed. So accepting stops first, and they pass: from the listener's loop to
-        // their own, back, and to their own again.
         listener.pipeline.fireUserInboundEventTriggered(AcceptGate.Stop())
         await Self.pass(listener.eventLoop)
-        for loop in self.group.makeIterator() { await Self.pass(loop) }
-        await Self.pass(listener.eventLoop)
         try? await listener.close()
-        for loop in self.group.makeIterator() { await Self.pass(loop) }
+        for loop in self.loops.makeIterator() { await Self.pass(loop) }
     }
 
     /// Waits until the loop has done what it was given before.

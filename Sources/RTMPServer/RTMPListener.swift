@@ -14,17 +14,13 @@ package final class RTMPListener: Service, Sendable {
     private let address: HostPort
     private let certificate: CertificateStore?
     private let sockets: ListeningSockets
-    private let group: any EventLoopGroup
     private let channel = Mutex<(any Channel)?>(nil)
 
-    package init(
-        services: RTMPServices, address: HostPort, certificate: CertificateStore?, sockets: ListeningSockets, group: any EventLoopGroup
-    ) {
+    package init(services: RTMPServices, address: HostPort, certificate: CertificateStore?, sockets: ListeningSockets) {
         self.services = services
         self.address = address
         self.certificate = certificate
         self.sockets = sockets
-        self.group = group
     }
 
     /// "rtmp" or "rtmps".
@@ -45,26 +41,23 @@ package final class RTMPListener: Service, Sendable {
     }
 
     private func bootstrap() -> ServerBootstrap {
-        let services = self.services
-        let certificate = self.certificate
-        return ServerBootstrap(group: self.group)
-            .serverChannelOption(.maxMessagesPerRead, value: UInt(services.connections.rtmpGate.perTurn))
-            .serverChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandlers([
-                        services.connections.rtmpGate.handler(), services.streams.placement.handler(),
-                    ])
-                }
+        let (services, certificate) = (self.services, self.certificate)
+        return services.streams.placement.bootstrap(services.connections.rtmpGate) { channel in
+            channel.eventLoop.makeCompletedFuture {
+                try Self.setOptions(of: channel)
+                try Self.prepare(channel, services, certificate)
             }
-            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .childChannelOption(.socketOption(.so_keepalive), value: 1)
-            .childChannelOption(.tcpOption(.tcpUserTimeout), value: ViewerSocket.timeoutMs)
-            .childChannelOption(.tcpOption(.tcpNotSentLowWater), value: ViewerSocket.notSentBytes)
-            .childChannelOption(.maxMessagesPerRead, value: 4)
-            .childChannelOption(.recvAllocator, value: Self.smallReads)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try Self.prepare(channel, services, certificate) }
-            }
+        }
+    }
+
+    private static func setOptions(of channel: any Channel) throws {
+        guard let options = channel.syncOptions else { return }
+        try options.setOption(.tcpOption(.tcp_nodelay), value: 1)
+        try options.setOption(.socketOption(.so_keepalive), value: 1)
+        try options.setOption(.tcpOption(.tcpUserTimeout), value: ViewerSocket.timeoutMs)
+        try options.setOption(.tcpOption(.tcpNotSentLowWater), value: ViewerSocket.notSentBytes)
+        try options.setOption(.maxMessagesPerRead, value: 4)
+        try options.setOption(.recvAllocator, value: Self.smallReads)
     }
 
     /// Adds the handlers of a new connection. On its loop, before it is active.
@@ -77,8 +70,7 @@ package final class RTMPListener: Service, Sendable {
             RTMPConnection(id: id, services: services, loop: loop, isTLS: certificate != nil))
     }
 
-    /// Read sizes until a publish. NIO keeps a buffer as large as the connection's largest reads for as long as the connection lives. So these are as
-    /// small as the handshake allows; viewers send little.
+    /// Read sizes until a publish: what a stranger may send in one turn is a few of them.
     static let smallReads = AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 2048, maximum: RTMPListener.smallReadBytes)
     static let smallReadBytes = 8 << 10
     /// Read sizes of publishers.

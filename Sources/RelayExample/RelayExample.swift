@@ -3,13 +3,13 @@ import HTTPServer
 import Hummingbird
 import Listening
 import Logging
-import NIOPosix
 import Outbound
 import Packaging
 import Playback
 import RTMPServer
 import ServerConfiguration
 import ServiceLifecycle
+import Sockets
 import Streaming
 import Support
 
@@ -20,7 +20,7 @@ import Support
         var settings = ServerConfig()
         (settings.rtmp.listen.port, settings.http.listen.port) = (Self.port(1) ?? 1_935, Self.port(2) ?? 8_080)
         let config = Live(settings)
-        let (log, group) = (Logger(label: "relay"), MultiThreadedEventLoopGroup.singleton)
+        let (log, group) = (Logger(label: "relay"), SocketLoopGroup.singleton)
         let (memory, sweepers) = (MemoryBudget(settings.limits), LoopSweepers(group))
         let (rooms, talk, sessions, outbound) = (OpenRooms(), NoTalk(), HLSSessions(), OutboundClient(config))
         let streams = LiveStreams(settings, group: group, sweepers: sweepers, ledger: memory.ledger, log: log)
@@ -34,7 +34,7 @@ import Support
         streams.whenPublished { stream, _ in remuxers.publishBegan(stream) }
         let rtmp = RTMPListener(
             services: RTMPServices(config, streams, connections, admission, talk), address: settings.rtmp.listen, certificate: nil,
-            sockets: ListeningSockets(group: group, log: log), group: group)
+            sockets: ListeningSockets(loops: group, log: log))
         let playback = PlaybackServices(config, streams, connections, admission, remuxers, talk, sessions)
         let (hls, router) = (HLSEndpoint(services: playback), Router(context: APIContext.self))
         router.get("/**") { await hls.respond(to: $0, $1) }
@@ -43,7 +43,7 @@ import Support
             shared: HTTPServerChannel.Shared(
                 limits: HTTPLimits(settings), handoffs: [LiveEndpoint(services: playback)], sweepers: sweepers, access: settings.access,
                 clients: connections.clients, proxies: connections.proxies, counters: connections.counters, ledger: memory.ledger),
-            placement: streams.placement, gate: connections.httpGate, sockets: ListeningSockets(group: group, log: log), group: group,
+            placement: streams.placement, gate: connections.httpGate, sockets: ListeningSockets(loops: group, log: log), group: group,
             log: log)
         streams.start()
         let addresses = BoundAddresses(rtmp: try await rtmp.bind(), rtmps: nil, http: try await http.bind(), https: nil)

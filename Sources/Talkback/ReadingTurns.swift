@@ -1,6 +1,5 @@
 import Dispatch
-import NIOCore
-import Relay
+import Sockets
 
 /// Waits until event loops have read their sockets. After a stall, this data belongs to the missed ticks that are caught up.
 ///
@@ -14,7 +13,7 @@ enum ReadingTurns {
     /// Frames that were read and wait, and the loops that may read more.
     struct Waiting {
         var frames = 0
-        var loops: [ObjectIdentifier: (any EventLoop, LoopTurns)] = [:]
+        var loops: [ObjectIdentifier: SocketLoop] = [:]
     }
 
     /// Waits until a turn of the loops brings nothing more; calls `waiting` before each.
@@ -26,14 +25,14 @@ enum ReadingTurns {
             guard found.frames != before, !found.loops.isEmpty else { return }
             before = found.frames
             let read = DispatchGroup()
-            for (loop, turns) in found.loops.values {
+            for loop in found.loops.values {
                 read.enter()
-                loop.execute { turns.next { read.leave() } }
+                loop.execute { loop.next { read.leave() } }
             }
             guard read.wait(timeout: deadline) == .success else { return }
             // Frames read on one loop may have their home on another.
             let home = DispatchGroup()
-            for (loop, _) in found.loops.values {
+            for loop in found.loops.values {
                 home.enter()
                 loop.execute { home.leave() }
             }

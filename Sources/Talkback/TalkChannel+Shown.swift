@@ -12,7 +12,7 @@ extension TalkChannel: ClockedChannel {
         for talker in self.state.withLock({ Array($0.talkers.values) }) {
             found.frames += talker.inbox.count
             for loop in talker.loops {
-                if let context = self.talkback.streams.context(of: loop) { found.loops[ObjectIdentifier(loop)] = (loop, context.turns) }
+                if let context = self.talkback.streams.context(of: loop) { found.loops[ObjectIdentifier(loop)] = context.sockets }
             }
         }
     }

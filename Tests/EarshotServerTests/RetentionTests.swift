@@ -1,9 +1,9 @@
 import Foundation
 import Logging
-import NIOPosix
 import RoomRegistry
 import ServerConfiguration
 import ServerTestSupport
+import Sockets
 import Store
 import Synchronization
 import TestSupport
@@ -45,7 +45,7 @@ import Testing
             settings.isExclusive = false
             let rooms = try RoomRegistry(.folder(directory), settings: settings, clock: RoomClock(sources, holdMs: RetentionTests.holdMs))
             self.parts = ServerParts(
-                config: config, rooms: rooms, keys: TestCredential.keys, group: MultiThreadedEventLoopGroup.singleton,
+                config: config, rooms: rooms, keys: TestCredential.keys, group: SocketLoopGroup.singleton,
                 log: Logger(label: "earshot", factory: { _ in SwiftLogNoOpLogHandler() }))
         }
 

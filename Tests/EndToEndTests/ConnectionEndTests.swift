@@ -15,17 +15,14 @@ import Testing
     @Test func countedOnce() async throws {
         try await TestServer.run { server in
             let parts = server.server.parts
-            let listening = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 256 << 10))
-                .childChannelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        let loop = try #require(parts.streams.context(of: channel.eventLoop))
-                        let connection = RTMPConnection(
-                            id: parts.connections.nextSessionID(), services: parts.rtmp, loop: loop, isTLS: false)
-                        try channel.pipeline.syncOperations.addHandlers([GoneAfterYield(connection), connection])
-                    }
+            let listening = try await parts.streams.placement.bootstrap(parts.connections.rtmpGate) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let loop = try #require(parts.streams.context(of: channel.eventLoop))
+                    let connection = RTMPConnection(
+                        id: parts.connections.nextSessionID(), services: parts.rtmp, loop: loop, isTLS: false)
+                    try channel.pipeline.syncOperations.addHandlers([GoneAfterYield(connection), connection])
                 }
-                .bind(host: "127.0.0.1", port: 0).get()
+            }.bind(host: "127.0.0.1", port: 0).get()
             let client = try await RawClient.connected(try #require(listening.localAddress?.port))
             client.send((1...600).map { Command("getStreamLength", transaction: Double($0)).message(streamID: 0) })
             try await client.waitUntilClosed()

@@ -1,10 +1,10 @@
 import Foundation
 import Listening
 import NIOCore
-import NIOPosix
 import RTMP
 import Relay
 import ServerTestSupport
+import Sockets
 import Synchronization
 import TestSupport
 import Testing
@@ -32,7 +32,7 @@ import Testing
             let perLoop = try await server.server.parts.streams.collect { loop in
                 [loop.sessionSnapshots().count { $0.viewers.contains { $0.path == "live/spread" } }]
             }
-            #expect(perLoop.count == MultiThreadedEventLoopGroup.singleton.makeIterator().reduce(0) { count, _ in count + 1 })
+            #expect(perLoop.count == SocketLoopGroup.singleton.makeIterator().reduce(0) { count, _ in count + 1 })
             #expect(perLoop.reduce(0, +) == 80)
             // How evenly, PlacementTests say: here other tests share the loops, and a late loop rightly gets fewer.
             #expect(perLoop.allSatisfy { $0 >= 80 / perLoop.count / 4 }, "\(perLoop)")

@@ -5,6 +5,7 @@ import NIOPosix
 package import RTMPServer
 package import ServerConfiguration
 package import ServerTestSupport
+import Sockets
 import Support
 import Synchronization
 package import Testing
@@ -41,7 +42,7 @@ package struct MemoryDoor: RTMPDoor {
 
 extension UnboundServer: LiveServer {
     package var parts: ServerParts { self.server.parts }
-    package var port: MemoryDoor { MemoryDoor(self.server.parts.rtmp, MultiThreadedEventLoopGroup.singleton) }
+    package var port: MemoryDoor { MemoryDoor(self.server.parts.rtmp, SocketLoopGroup.singleton) }
 
     /// Runs a server and a canary while the body misbehaves.
     package static func withCanary(

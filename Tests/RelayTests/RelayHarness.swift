@@ -1,6 +1,6 @@
 import Media
 import NIOCore
-import NIOPosix
+import Sockets
 import Synchronization
 import Testing
 
@@ -56,38 +56,43 @@ struct RelayHarness: Sendable {
     /// The home loop of the tests' streams.
     let home: RelayLoop
     let other: RelayLoop
-    private let turns: [LoopTurns]
     private let keeper = Keeper()
 
     var loops: [RelayLoop] { [self.home, self.other] }
 
     /// Shared by all tests. Stopping a group would block one thread of the pool on another, which may never be free.
-    private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+    private static let group = Result { try SocketLoopGroup(loops: 2) }
+
+    /// The rest of long work behind a loop's sockets, as in the server.
+    private final class Turns: TurnTaking {
+        private let loop: SocketLoop
+
+        init(_ loop: SocketLoop) { self.loop = loop }
+
+        func next(_ task: @escaping () -> Void) { self.loop.next(task) }
+    }
 
     /// Runs `body` and releases what it made: a stream and its home loop hold each other while the stream exists. With few `sendsPerTurn` a
     /// handful of viewers is a large stream.
     static func run(
         _ policy: RelayPolicy = RelayPolicy(), sendsPerTurn: Int = RelayLoop.usualSendsPerTurn, _ body: (RelayHarness) async throws -> Void
     ) async throws {
-        let relay = RelayHarness(policy, sendsPerTurn)
-        for (loop, turns) in zip(relay.loops, relay.turns) { try await relay.on(loop) { _ in turns.open() } }
+        let relay = try RelayHarness(policy, sendsPerTurn)
         try await body(relay)
         let (sinks, streams) = relay.keeper.all
         for sink in sinks { try await relay.on(sink.loop) { _ in sink.close() } }
         for stream in streams { try await relay.on(stream.home) { $0.abandon(stream) } }
         try await relay.settle()
-        for (loop, turns) in zip(relay.loops, relay.turns) { try await relay.on(loop) { _ in turns.close() } }
     }
 
-    private init(_ policy: RelayPolicy, _ sendsPerTurn: Int) {
+    private init(_ policy: RelayPolicy, _ sendsPerTurn: Int) throws {
         let clock = ManualClock()
-        let loops = Array(Self.group.makeIterator())
         self.clock = clock
-        let turns = loops.map { LoopTurns($0) }
-        let relays = zip(loops, turns).map { loop, turns in
-            RelayLoop(eventLoop: loop, encoder: TestEncoder(), policy: policy, turns: turns, sendsPerTurn: sendsPerTurn) { clock.nowMs }
+        let relays = try Self.group.get().loops.map { loop in
+            RelayLoop(eventLoop: loop, encoder: TestEncoder(), policy: policy, turns: Turns(loop), sendsPerTurn: sendsPerTurn) {
+                clock.nowMs
+            }
         }
-        self.turns = turns
         self.home = relays[0]
         self.other = relays[1]
     }

@@ -1,6 +1,6 @@
 import LibC
 import NIOCore
-import NIOPosix
+import Sockets
 import Testing
 
 @testable import Relay
@@ -44,12 +44,11 @@ final class WriterConnection: ChannelInboundHandler, SocketWriterOwner, ClosingC
         _ = setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout<CInt>.size))
         let peer = Peer(ends[1])
         let connection = WriterConnection(loop, isDirect: isDirect, begin: begin)
-        let channel = ClientBootstrap(group: loop.eventLoop)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(connection) }
-            }
-            .withConnectedSocket(ends[0])
-        _ = try RelayHarness.wait(for: channel)
+        let sockets = try #require(loop.eventLoop as? SocketLoop)
+        SocketChannel(ends[0], on: sockets, remote: nil).start { channel in
+            channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(connection) }
+        }
+        try RelayHarness.wait(for: sockets.submit {})
         return (connection, peer)
     }
 

@@ -1,7 +1,7 @@
 import Foundation
+import LibC
 import NIOCore
-import NIOPosix
-import Relay
+import Sockets
 import Synchronization
 import TestSupport
 import Testing
@@ -18,40 +18,36 @@ import Testing
         let bytes = Atomic<Int>(0)
         /// The number of times that ``waiting`` was read.
         let polls = Atomic<Int>(0)
-        private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let loop: any EventLoop
-        private let turns: LoopTurns
-        private let pipe = Pipe()
-        // Set once, before any other use.
-        private var channel: (any Channel)?
+        let loop: SocketLoop
+        private let peer: CInt
+        private let channel: SocketChannel
 
-        init() {
-            self.loop = self.group.next()
-            self.turns = LoopTurns(self.loop)
+        init() throws {
+            self.loop = try SocketLoop(name: "test")
+            var ends: [CInt] = [0, 0]
+            try #require(socketpair(AF_UNIX, streamSocket, 0, &ends) == 0)
+            self.peer = ends[1]
+            self.channel = SocketChannel(ends[0], on: self.loop, remote: nil)
         }
 
         func open() async throws {
-            self.channel = try await NIOPipeBootstrap(group: self.group)
-                .channelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(self) }
-                }
-                .takingOwnershipOfDescriptor(input: dup(self.pipe.fileHandleForReading.fileDescriptor)).get()
-            try await self.loop.submit { self.turns.open() }.get()
-            // The turns' pipe is open once all of this is done.
+            self.channel.start { channel in
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(self) }
+            }
             try await self.loop.submit {}.get()
         }
 
         func close() async throws {
-            try await self.channel?.close().get()
-            try await self.loop.submit { self.turns.close() }.get()
-            try await self.group.shutdownGracefully()
+            try await self.channel.close().get()
+            LibC.close(self.peer)
+            try await self.loop.shutdownGracefully()
         }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             self.bytes.add(self.unwrapInboundIn(data).readableBytes, ordering: .relaxed)
         }
 
-        func send(_ count: Int) { self.pipe.fileHandleForWriting.write(Data(count: count)) }
+        func send(_ count: Int) { _ = LibC.send(self.peer, Array(repeating: UInt8(0), count: count), count, CInt(MSG_NOSIGNAL)) }
 
         /// Blocks the loop until the gate opens. Returns once it is blocked.
         func stall(_ gate: DispatchSemaphore) async {
@@ -66,7 +62,7 @@ import Testing
         var waiting: ReadingTurns.Waiting {
             self.polls.add(1, ordering: .relaxed)
             return .init(
-                frames: self.bytes.load(ordering: .relaxed), loops: [ObjectIdentifier(self.loop): (self.loop, self.turns)])
+                frames: self.bytes.load(ordering: .relaxed), loops: [ObjectIdentifier(self.loop): self.loop])
         }
     }
 
@@ -81,7 +77,7 @@ import Testing
     }
 
     private static func run(_ body: (Reader) async throws -> Void) async throws {
-        let reader = Reader()
+        let reader = try Reader()
         try await reader.open()
         try await body(reader)
         try await reader.close()

@@ -5,6 +5,7 @@ package import NIOCore
 package import Relay
 package import Rooms
 package import ServerConfiguration
+package import Sockets
 package import Support
 import Synchronization
 
@@ -27,10 +28,10 @@ package final class LiveStreams: Sendable {
     }
 
     /// `sweepers` are those of `group`.
-    package init(_ config: ServerConfig, group: any EventLoopGroup, sweepers: LoopSweepers, ledger: MemoryLedger, log: Logger) {
+    package init(_ config: ServerConfig, group: SocketLoopGroup, sweepers: LoopSweepers, ledger: MemoryLedger, log: Logger) {
         var policy = RelayPolicy(config)
         policy.ledger = ledger
-        let loops = group.makeIterator().map { [policy] loop in
+        let loops = group.loops.map { [policy] loop in
             LoopContext(loop, policy, sweepers.of(loop), shown: config.metrics.streams, log)
         }
         self.loops = Dictionary(uniqueKeysWithValues: loops.map { (ObjectIdentifier($0.relay.eventLoop), $0) })

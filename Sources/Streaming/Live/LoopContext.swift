@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 package import Relay
 import ServerConfiguration
+package import Sockets
 package import Support
 import Synchronization
 package import Trace
@@ -34,12 +35,15 @@ extension LiveConnection {
     package func askToReconnect(to tcURL: String?) -> Bool { false }
 }
 
+extension SocketLoop: TurnTaking {}
+
 /// The server's state on one event loop: its relay and its connections, whose deadlines the loop's sweeper checks.
 ///
 /// `@unchecked Sendable`: every stored `var` is touched on the relay's event loop only.
 package final class LoopContext: Sweepable, @unchecked Sendable {
     package let relay: RelayLoop
-    package let turns: LoopTurns
+    package let sockets: SocketLoop
+    package var turns: any TurnTaking { self.sockets }
     /// New viewers that wait until the loop accepts some again.
     package let joins: JoinQueue
     private let log: Logger
@@ -53,19 +57,18 @@ package final class LoopContext: Sweepable, @unchecked Sendable {
     private let shown: [StreamPattern]
     private let lastReport = Mutex(LoopReport())
 
-    init(_ eventLoop: any EventLoop, _ policy: RelayPolicy, _ sweeper: LoopSweeper, shown: [StreamPattern], _ log: Logger) {
+    init(_ eventLoop: SocketLoop, _ policy: RelayPolicy, _ sweeper: LoopSweeper, shown: [StreamPattern], _ log: Logger) {
         self.shown = shown
         self.log = log
         self.sweeper = sweeper
-        self.turns = LoopTurns(eventLoop)
-        self.relay = RelayLoop(eventLoop: eventLoop, encoder: RTMPEncoder(), policy: policy, turns: self.turns)
+        self.sockets = eventLoop
+        self.relay = RelayLoop(eventLoop: eventLoop, encoder: RTMPEncoder(), policy: policy, turns: eventLoop)
         self.joins = JoinQueue(self.relay)
     }
 
     func start() {
         self.relay.start()
         self.relay.run { _ in
-            self.turns.open()
             self.relay.whenSwept = { [weak self] in self?.keepPace() }
             self.sweeper.add(self)
         }
@@ -75,7 +78,6 @@ package final class LoopContext: Sweepable, @unchecked Sendable {
         self.relay.stop()
         self.relay.run { _ in
             self.sweeper.remove(self)
-            self.turns.close()
             self.relay.whenSwept = nil
             self.joins.close()
         }

@@ -1,5 +1,5 @@
 package import NIOCore
-import NIOPosix
+import Sockets
 import Synchronization
 
 /// Servers and clients of this process that reach one another in memory, by made-up ports of loopback addresses. Any thread.
@@ -42,7 +42,7 @@ package enum MemoryNetwork {
         _ initialize: @escaping @Sendable (any Channel) throws -> Result
     ) async throws -> Result? {
         guard let accept = self.state.withLock({ $0.servers[port] }) else { return nil }
-        let group = MultiThreadedEventLoopGroup.singleton
+        let group = SocketLoopGroup.singleton
         let server = try SocketAddress(ipAddress: "127.0.0.1", port: port)
         let client = try SocketAddress(ipAddress: address ?? "127.0.0.1", port: self.clientPort())
         let (there, back) = (MemoryPipe(capacity: self.capacity), MemoryPipe(capacity: receiveBuffer ?? self.capacity))

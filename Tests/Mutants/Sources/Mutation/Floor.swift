@@ -28,7 +28,7 @@ package struct Floor: Sendable {
             "Store", tests: "^RoomRegistryTests\\.",
             without: ["FileIdentity.swift", "FileReader.swift", "StoreConnection.swift", "StoreLock.swift", "WriteAheadLog.swift"]),
         Floor("Apps"),
-        Floor("Relay", without: ["LoopTurns.swift", "SocketWriter.swift"]),
+        Floor("Relay", without: ["SocketWriter.swift"]),
         Floor("LinkTransport", tests: "^LinkTransportTests\\.ChunkValidator", only: ["ChunkValidator.swift"]),
         Floor("HTTPServer"), Floor("RTMPServer"), Floor("Talkback"), Floor("AppServer"), Floor("ControlAPI"), Floor("HTTPAPI"),
     ]
