@@ -52,39 +52,38 @@ package struct HTTPLoopAnswer: Sendable {
 
     var byteCount: Int { self.body.reduce(0) { $0 + $1.readableBytes } }
 
-    /// What the server adds to each answer.
-    private var ownFields: [(name: HTTPField.Name, value: String)] {
-        [
-            (.contentLength, String(self.byteCount)), (.xContentTypeOptions, "nosniff"), (.date, ResponseDates.shared.now),
-            (.server, "earshot"),
-        ]
-    }
-
     /// The head of HTTP/1.1.
     func head(closes: Bool, _ allocator: ByteBufferAllocator) -> ByteBuffer {
         var head = allocator.buffer(capacity: 512)
-        head.writeString("HTTP/1.1 ")
-        head.writeString(String(self.status.code))
-        head.writeString(" ")
-        head.writeString(self.status.reasonPhrase)
-        for fields in [self.fields, self.ownFields] {
-            for field in fields {
-                head.writeString("\r\n")
-                head.writeString(field.name.rawName)
-                head.writeString(": ")
-                head.writeString(field.value)
-            }
+        if self.status.code == 200 {
+            head.writeStaticString("HTTP/1.1 200 OK")
+        } else {
+            head.writeString("HTTP/1.1 \(self.status.code) \(self.status.reasonPhrase)")
         }
-        head.writeString(closes ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n")
+        for field in self.fields {
+            head.writeStaticString("\r\n")
+            head.writeString(field.name.rawName)
+            head.writeStaticString(": ")
+            head.writeString(field.value)
+        }
+        head.writeStaticString("\r\nContent-Length: ")
+        head.writeString(String(self.byteCount))
+        head.writeStaticString("\r\nX-Content-Type-Options: nosniff\r\nServer: earshot\r\nDate: ")
+        head.writeString(ResponseDates.shared.now)
+        if closes { head.writeStaticString("\r\nConnection: close") }
+        head.writeStaticString("\r\n\r\n")
         return head
     }
 
     /// The head of HTTP/2.
     var response: HTTPResponse {
         var response = HTTPResponse(status: self.status)
-        for fields in [self.fields, self.ownFields] {
-            for field in fields { response.headerFields.append(HTTPField(name: field.name, value: field.value)) }
-        }
+        // As in the head of HTTP/1.1.
+        let own: [(name: HTTPField.Name, value: String)] = [
+            (.contentLength, String(self.byteCount)), (.xContentTypeOptions, "nosniff"), (.server, "earshot"),
+            (.date, ResponseDates.shared.now),
+        ]
+        for field in self.fields + own { response.headerFields.append(HTTPField(name: field.name, value: field.value)) }
         return response
     }
 }

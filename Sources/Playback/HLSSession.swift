@@ -135,7 +135,8 @@ package final class HLSSession: LiveConnection, Sendable {
     // MARK: LiveConnection
 
     package func sweep(nowMs: Int64) {
-        self.recordRequests()
+        let oldestMs = self.state.withLock { $0.untraced.first?.atMs }
+        if let oldestMs, self.loop.relay.nowMs - oldestMs > Self.untracedMs { self.recordRequests() }
         if self.recorder.value?.isQuiet(nowMs: nowMs) == true { self.recorder.value = nil }
         if self.state.withLock({ nowMs - $0.lastSeenMs >= Self.silenceMs }) { self.close(.clientClosed, detail: nil) }
     }
@@ -188,14 +189,20 @@ package final class HLSSession: LiveConnection, Sendable {
         return self.recorder.value
     }
 
-    /// Records a request and its answer. Any thread; the recorder learns of it with the next sweep, because a task on its loop for each would cost more
-    /// than the answer.
+    /// The recorder learns of requests this late, or when somebody reads it.
+    private static let untracedMs: Int64 = 5_000
+    /// As many requests as the recorder holds.
+    private static let mostUntraced = 10
+
+    /// Records a request and its answer. Any thread. A low-latency player asks ten times a second and the recorder holds a few requests, so only the
+    /// newest reach it: writing each down cost a sixth of all that such a player costs.
     func trace(_ method: String, _ uri: String, _ status: Int) {
         let nowMs = self.loop.relay.nowMs
         self.state.withLock { state in
-            // A second's worth.
-            guard !state.isOver, state.untraced.count < SessionTrace.perSecond else { return }
-            state.untraced.append(Traced(atMs: nowMs, method: method, uri: uri, status: status))
+            guard !state.isOver else { return }
+            if state.untraced.count == Self.mostUntraced { state.untraced.removeFirst() }
+            let shown = uri.utf8.count <= EventRing.longestText ? uri : String(uri.prefix(EventRing.longestText))
+            state.untraced.append(Traced(atMs: nowMs, method: method, uri: shown, status: status))
         }
     }
 

@@ -7,6 +7,7 @@ package import NIOCore
 import NIOHTTP1
 package import ServerConfiguration
 package import Support
+import Synchronization
 
 /// The page behind a request, and the host name that it used for the server.
 package struct PageRequest: Sendable {
@@ -16,12 +17,14 @@ package struct PageRequest: Sendable {
     var fetchSite: String?
     /// The Host header, or HTTP/2's authority.
     var hosts: [String] = []
-    /// The server's own address on this connection.
-    var local: SocketAddress?
+    /// The server's own address on this connection; asked for by few requests, and a call of the system.
+    let local: @Sendable () -> SocketAddress?
 
     private static let fetchSite = HTTPField.Name("Sec-Fetch-Site")
 
-    init(origins: [String], fetchSite: String?, hosts: [String], local: SocketAddress? = nil) {
+    init(
+        origins: [String], fetchSite: String?, hosts: [String], local: @escaping @Sendable () -> SocketAddress? = { nil }
+    ) {
         self.origins = origins
         self.fetchSite = fetchSite
         self.hosts = hosts
@@ -33,13 +36,13 @@ package struct PageRequest: Sendable {
     init(_ head: HTTPRequestHead, _ channel: any Channel) {
         self.init(
             origins: head.headers["origin"], fetchSite: head.headers.first(name: "sec-fetch-site"), hosts: head.headers["host"],
-            local: channel.localAddress)
+            local: { channel.localAddress })
     }
 
     package init(_ request: Request, _ channel: any Channel) {
         self.init(
             origins: request.headers[values: .origin], fetchSite: Self.fetchSite.flatMap { request.headers[$0] },
-            hosts: request.head.authority.map { [$0] } ?? [], local: channel.localAddress)
+            hosts: request.head.authority.map { [$0] } ?? [], local: { channel.localAddress })
     }
 }
 
@@ -71,6 +74,10 @@ package struct PageRules: Sendable {
     private let hosts: Set<String>
     /// Origin of the public URL in the settings.
     private let ownOrigin: String?
+    private let recent = RecentHost()
+
+    /// The last Host header that has a name of this server, whatever the connection: players go on with the same.
+    private final class RecentHost: Sendable { let header = Mutex<String?>(nil) }
 
     /// Private addresses: pages in a home or company network have them, pages from elsewhere never do.
     private static let local = [
@@ -160,21 +167,26 @@ package struct PageRules: Sendable {
     package func checkHost(_ request: PageRequest) throws(APIError) {
         // HTTP/1.0 needs no Host; browsers do not speak it.
         guard !self.acceptsAnyHost, !request.hosts.isEmpty else { return }
-        guard request.hosts.count == 1, let header = request.hosts.first, let host = PublicAddress.host(header).map({ $0.lowercased() }),
-            self.isKnown(host, request.local)
-        else {
-            throw APIError(
-                .forbidden, .forbidden,
-                "\(Self.shown(request.hosts.joined(separator: ", "))) is not a known name of this server; add it to the server's setting"
-                    + " http.hosts, or use a signed URL or a token.")
+        if request.hosts.count == 1, let header = request.hosts.first {
+            if self.recent.header.withLock({ $0 == header }) { return }
+            if let host = PublicAddress.host(header).map({ $0.lowercased() }) {
+                if self.isKnown(host) { return self.recent.header.withLock { $0 = header } }
+                if let address = Self.address(host), request.local().map({ CIDR.same($0.ipBytes, address) }) == true { return }
+            }
         }
+        throw APIError(
+            .forbidden, .forbidden,
+            "\(Self.shown(request.hosts.joined(separator: ", "))) is not a known name of this server; add it to the server's setting"
+                + " http.hosts, or use a signed URL or a token.")
     }
 
-    private func isKnown(_ host: String, _ local: SocketAddress?) -> Bool {
+    /// Whether it is a name or address of this server on every connection.
+    private func isKnown(_ host: String) -> Bool {
         if self.hosts.contains(host) || host == "localhost" || host.hasSuffix(".localhost") { return true }
-        guard let address = IPText.v4(host) ?? IPText.v6(host) else { return false }
-        return Self.local.contains(address: address) || local.map { CIDR.same($0.ipBytes, address) } == true
+        return Self.address(host).map { Self.local.contains(address: $0) } ?? false
     }
+
+    private static func address(_ host: String) -> [UInt8]? { IPText.v4(host) ?? IPText.v6(host) }
 
     /// The origin of a URL, as in "https://live.example.com:8443". Browsers omit the scheme's default port.
     private static func origin(_ url: String) -> String? {

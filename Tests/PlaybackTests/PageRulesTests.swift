@@ -20,9 +20,9 @@ import Testing
     private static func ask(
         _ rules: PageRules, host: String? = "127.0.0.1:8080", origin: String? = nil, site: String? = nil, local: String = "127.0.0.1"
     ) throws -> [String: String] {
+        let address = try SocketAddress(ipAddress: local, port: 8_080)
         let request = PageRequest(
-            origins: origin.map { [$0] } ?? [], fetchSite: site, hosts: host.map { [$0] } ?? [],
-            local: try SocketAddress(ipAddress: local, port: 8_080))
+            origins: origin.map { [$0] } ?? [], fetchSite: site, hosts: host.map { [$0] } ?? [], local: { address })
         let headers = try rules.check(request, nil)
         return Dictionary(uniqueKeysWithValues: headers.map { ($0.0.rawName.lowercased(), $0.1) })
     }

@@ -34,11 +34,12 @@ extension HTTPConnectionHandler {
         self.state.answerProgressed(nowMs: LoopSweeper.nowMs)
         self.unsentBytes = .max
         let sent = context.eventLoop.makePromise(of: Void.self)
-        if let holding = self.holding {
-            holding.add(bytes)
-            sent.futureResult.assumeIsolated().whenComplete { _ in holding.add(-bytes) }
+        let holding = self.holding
+        holding?.add(bytes)
+        sent.futureResult.assumeIsolated().whenComplete { result in
+            holding?.add(-bytes)
+            if case .success = result { self.sentOnLoop() }
         }
-        sent.futureResult.assumeIsolated().whenSuccess { self.sentOnLoop() }
         let head = answer.head(closes: self.closesAfterAnswer, context.channel.allocator)
         encoder.write(NIOAny(head), promise: answer.body.isEmpty ? sent : nil)
         for (index, piece) in answer.body.enumerated() {

@@ -10,15 +10,19 @@ extension HTTPConnectionHandler {
         ServerPath(rawValue: String(path.prefix { $0 != "?" && $0 != "#" }))?.isHealthCheck == true
     }
 
-    /// The reason to refuse the request by its head alone, or nil.
-    package static func refusal(of head: HTTPRequestHead, _ refusal: HTTPPlaceTable.Refusal?) -> APIError? {
+    /// The reason to refuse the request by its head alone, or nil. `goodHost`: the Host header of the last good request; a client goes on with it.
+    package static func refusal(of head: HTTPRequestHead, _ refusal: HTTPPlaceTable.Refusal?, goodHost: inout String?) -> APIError? {
         if let refusal, !Self.isHealthCheck(head.uri) { return refusal.error }
         // RFC 9112 §3.2
         let hosts = head.headers["host"]
         switch hosts.count {
         case 0 where head.isOld: return nil
         case 0: return Self.badHost("An HTTP/1.1 request needs a Host header; this one has none.")
-        case 1: return Self.isHost(hosts[0]) ? nil : Self.badHost("The Host header is not a host, with or without a port.")
+        case 1:
+            if hosts[0] == goodHost { return nil }
+            guard Self.isHost(hosts[0]) else { return Self.badHost("The Host header is not a host, with or without a port.") }
+            goodHost = hosts[0]
+            return nil
         default: return Self.badHost("A request must have exactly one Host header; this one has more.")
         }
     }

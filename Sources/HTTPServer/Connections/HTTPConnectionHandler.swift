@@ -49,6 +49,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     /// The newest request is the connection's last, whose answer says so; later ones are ignored (RFC 9112 §9.6). NIO's decoder stops for
     /// good at a request for an upgrade, granted or not.
     var closesAfterAnswer = false
+    private var goodHost: String?
     /// Ignores all further input.
     private var dropsInput = false
     /// The head of the answer to the oldest request is written.
@@ -188,7 +189,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         }
         if self.state.inProgress == 0 { self.place.work() }
         do throws(APIError) {
-            if let refusal = Self.refusal(of: head, self.place.refusal) { throw refusal }
+            if let refusal = Self.refusal(of: head, self.place.refusal, goodHost: &self.goodHost) { throw refusal }
             self.forwarded = try self.place.forwarded(head.headers["x-forwarded-for"], on: context.channel)
             try self.hold(head)
         } catch {
