@@ -63,7 +63,6 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     let services: RTMPServices
     let loop: LoopContext
     let isTLS: Bool
-    private(set) var remote = ""
     private(set) var remoteAddress: SocketAddress?
     /// Whose places it counts among.
     private(set) var host = HostKey.of(nil)
@@ -163,7 +162,6 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         guard self.context == nil else { return }
         self.context = context
         self.remoteAddress = self.services.connections.clients.peer(of: context.channel)
-        self.remote = self.remoteAddress?.hostAndPort ?? "unknown"
         self.host = HostKey.of(self.remoteAddress)
         self.services.connections.counters.update { $0.connectionsAccepted += 1 }
         var descriptor: CInt?
@@ -191,8 +189,11 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         context.eventLoop.assumeIsolated().execute { self.context?.channel.cut() }
     }
 
+    /// With its port. Made when it is asked for, as the log is.
+    var remote: String { self.remoteAddress?.hostAndPort ?? "unknown" }
+
     /// The address without its port.
-    var address: String { self.remoteAddress?.ipAddress ?? self.remote }
+    var address: String { self.remoteAddress?.ipAddress ?? "unknown" }
 
     func channelInactive(context: ChannelHandlerContext) {
         self.writer?.invalidate()

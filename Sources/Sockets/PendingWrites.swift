@@ -60,6 +60,8 @@ struct PendingWrites {
             if let promise = write.promise { kept.append(promise) }
         }
         if left > 0, self.flushed > 0 { self.writes[0].bytes.moveReaderIndex(forwardBy: left) }
+        // Most connections of an RTMP server have nothing more to write by this way.
+        if self.writes.isEmpty { self.writes = Deque() }
         return kept
     }
 

@@ -10,6 +10,7 @@ package final class SessionTrace {
     package private(set) var recorder: HeaderRecorder?
     /// Time of the newest lasting entry; see ``isQuiet(nowMs:)``.
     private var newestMs: Int64 = 0
+    private static let eventStep = 96
     /// Most bytes of the ring for commands and states.
     private var eventLimit = TraceStore.viewerEventBytes
     private var secondMs: Int64 = 0
@@ -73,15 +74,17 @@ package final class SessionTrace {
     }
 
     private func append(_ entry: TraceEntry) {
-        if !self.events.hasSpace(for: entry) { self.growEvents() }
+        while !self.events.hasSpace(for: entry), self.growEvents() {}
         self.events.append(entry, headersBefore: self.recorder?.total ?? 0)
     }
 
-    private func growEvents() {
-        let more = self.eventLimit - self.events.capacity
-        guard more > 0, self.store.reserve(more, for: self.share) else { return }
-        self.events.grow(to: self.eventLimit)
+    /// In steps: most viewers never need all. Returns whether there is more space now.
+    private func growEvents() -> Bool {
+        let more = min(self.eventLimit - self.events.capacity, max(Self.eventStep, self.events.capacity / 4))
+        guard more > 0, self.store.reserve(more, for: self.share) else { return false }
+        self.events.grow(to: self.events.capacity + more)
         self.charged += more
+        return true
     }
 
     /// Lets the trace hold more commands: the peer announces a push, which may be refused.
