@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 scripts/packages.sh build
 floors='^Sources/(Media|RTMP|HLS|Talk|Trace|Rooms|Store|RoomRegistry|Apps|Relay|LinkTransport)/'
 files=${3:-$floors}
-export EARSHOT_CORE=LibC,Support,CFileStatus,Media,RTMP,HLS,Talk,Trace,Rooms,Store,RoomRegistry,Apps,Health,Relay,LinkTransport,CLibPQ,CLibRTMP,COpenSSL,HLSCheck,SignalCheck,TestSupport,RoomTestSupport,PostgresTestSupport
+export EARSHOT_CORE=LibC,Support,CFileStatus,Media,RTMP,HLS,Talk,Trace,Rooms,Store,RoomRegistry,Apps,Health,Sockets,Relay,LinkTransport,CLibPQ,CLibRTMP,COpenSSL,HLSCheck,SignalCheck,TestSupport,RoomTestSupport,PostgresTestSupport
 if [[ $files =~ HTTPServer|RTMPServer|Talkback|AppServer|ControlAPI|HTTPAPI ]]; then
     # All but the tests of whole servers, which take five minutes to compile.
     EARSHOT_CORE=$(EARSHOT_CORE='' swift package dump-package | python3 -c 'import json, sys; print(",".join(target["name"] for target in json.load(sys.stdin)["targets"] if target["name"] != "EndToEndTests"))')

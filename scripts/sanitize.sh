@@ -12,12 +12,12 @@ case $sanitizer in
 address)
     # The fuzz targets' program is built in the same folder (fuzz.sh).
     export EARSHOT_CORE=$ADDRESS_CORE EARSHOT_FUZZ=1
-    tests=(--filter '^(Support|Media|RTMP|HLS|Talk|Relay|FFmpeg|LinkTransport)Tests\.')
+    tests=(--filter '^(Support|Media|RTMP|HLS|Talk|Sockets|Relay|FFmpeg|LinkTransport)Tests\.')
     width=2
     ;;
 thread)
-    export EARSHOT_CORE=LibC,CFileStatus,Support,Media,RTMP,Health,Relay,Talk,SignalCheck,TestSupport EARSHOT_FAST=Talk,TalkTests,SignalCheck
-    tests=(--filter '^(Relay|Talk)Tests\.')
+    export EARSHOT_CORE=LibC,CFileStatus,Support,Media,RTMP,Health,Sockets,Relay,Talk,SignalCheck,TestSupport EARSHOT_FAST=Talk,TalkTests,SignalCheck
+    tests=(--filter '^(Sockets|Relay|Talk)Tests\.')
     width=6
     ;;
 *)
@@ -31,7 +31,7 @@ if [[ ${1:-} == server ]]; then
     unset EARSHOT_CORE EARSHOT_FUZZ EARSHOT_FAST
     # Not what counts memory or holds a load within milliseconds, of which a sanitizer takes many times as much; nor what libfaketime
     # is preloaded into, ahead of the sanitizer: such a server hangs at its start.
-    tests=(--skip '^(Support|Media|RTMP|HLS|Talk|Relay|FFmpeg)Tests\.|Hostile/Memory|LoadedServerTests|SystemMemoryTests|HTTPFloodTests|aThrottledServerCutsNobody|ClockLeapProcessTests')
+    tests=(--skip '^(Support|Media|RTMP|HLS|Talk|Sockets|Relay|FFmpeg)Tests\.|Hostile/Memory|LoadedServerTests|SystemMemoryTests|HTTPFloodTests|aThrottledServerCutsNobody|ClockLeapProcessTests')
     width=4
     export EARSHOT_PATIENCE=${EARSHOT_PATIENCE:-5}
 fi

@@ -110,8 +110,8 @@ TEST = [
 ]
 
 # What the address sanitizer's build is made of, and the thread sanitizer's.
-ADDRESS = tuple(f"Sources/{name}" for name in ("Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "LinkTransport", "Health", "Relay", "LibC"))
-THREAD = tuple(f"Sources/{name}" for name in ("Support", "Media", "RTMP", "Health", "Relay", "Talk", "LibC"))
+ADDRESS = tuple(f"Sources/{name}" for name in ("Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "LinkTransport", "Health", "Sockets", "Relay", "LibC"))
+THREAD = tuple(f"Sources/{name}" for name in ("Support", "Media", "RTMP", "Health", "Sockets", "Relay", "Talk", "LibC"))
 
 
 def tests_of(sources):
@@ -142,7 +142,7 @@ VERIFY = [
     Step("fuzzing", "ten seconds of new inputs for each decoder", ("scripts/fuzz.sh", "ci"), 110, cold=400, builds="address", load=2, after=(),
          reads=("Package.swift", "scripts/fuzz.sh", "Tests/Fuzz", *ADDRESS, "Sources/Rooms", "Sources/ServerConfiguration", "Sources/Listening", "Sources/HTTPServer", "Sources/Apps", "Sources/Access")),
     Step("thread", "the tests of the relay and of talk under the thread sanitizer", ("scripts/sanitize.sh", "thread"), 105, cold=200, builds="thread", load=2, after=(),
-         reads=("Package.swift", "scripts/sanitize.sh", "scripts/races.txt", *THREAD, "Tests/RelayTests", "Tests/TalkTests")),
+         reads=("Package.swift", "scripts/sanitize.sh", "scripts/races.txt", *THREAD, "Tests/SocketsTests", "Tests/RelayTests", "Tests/TalkTests")),
     Step("budgets", "instructions and allocations for a frame", ("Benchmarks/budget.sh",), 70, cold=140, builds="release", load=2, after=(),
          reads=("Package.swift", "Benchmarks/Budget", "Benchmarks/budget.sh", "Benchmarks/budget.limits", "Benchmarks/budget-program.sh", *THREAD, "Sources/FFmpeg", "Sources/Trace")),
 ]
