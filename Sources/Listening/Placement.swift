@@ -16,6 +16,7 @@ package final class Placement: Sendable {
     private let pressures: [LoopPressure]
     /// The open connections of each loop.
     private let counts: Mutex<[Int]>
+    private let local = Mutex<SocketAddress?>(nil)
 
     /// `pressures` are those of the group's loops, in their order.
     package init(_ group: SocketLoopGroup, _ pressures: [LoopPressure] = []) {
@@ -51,6 +52,14 @@ package final class Placement: Sendable {
         }
     }
 
+    /// The address by an object that most connections share.
+    private func shared(_ local: SocketAddress?) -> SocketAddress? {
+        self.local.withLock { last in
+            if last != local { last = local }
+            return last
+        }
+    }
+
     private func leave(_ loop: Int) { self.counts.withLock { $0[loop] -= 1 } }
 
     /// Puts a copy of an accepted connection's socket on one of the loops.
@@ -62,7 +71,8 @@ package final class Placement: Sendable {
         }
         guard let copy else { throw ChannelError.operationUnsupported }
         let loop = self.choose()
-        let connection = SocketChannel(copy, on: self.loops[loop], remote: accepted.remoteAddress)
+        let connection = SocketChannel(
+            copy, on: self.loops[loop], local: self.shared(accepted.localAddress), remote: accepted.remoteAddress)
         connection.closeFuture.whenComplete { _ in self.leave(loop) }
         return connection
     }

@@ -93,7 +93,8 @@ package final class Epoll {
         if count >= 0 { return Int(count) }
         switch errno {
         case EINTR: return 0
-        case ENOSYS where self.preciseWaitCall != nil:
+        // Filters of system calls that are older than this one say EPERM.
+        case ENOSYS where self.preciseWaitCall != nil, EPERM where self.preciseWaitCall != nil:
             self.preciseWaitCall = nil
             return try self.wait(timeoutNs: timeoutNs)
         case let code: throw IOError(errnoCode: code, reason: "epoll_wait")

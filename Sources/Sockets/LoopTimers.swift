@@ -5,11 +5,11 @@ import Synchronization
 final class LoopTimer: @unchecked Sendable {
     /// By the clock of NIODeadline.
     let dueNs: UInt64
-    /// Touched on the loop only.
-    private var body: (() -> Void)?
+    /// Touched on the loop only. The argument says whether the time came; otherwise the loop has ended.
+    private var body: ((_ isDue: Bool) -> Void)?
     private let isCancelled = Atomic<Bool>(false)
 
-    init(dueNs: UInt64, _ body: @escaping () -> Void) {
+    init(dueNs: UInt64, _ body: @escaping (_ isDue: Bool) -> Void) {
         self.dueNs = dueNs
         self.body = body
     }
@@ -19,17 +19,17 @@ final class LoopTimer: @unchecked Sendable {
 
     var isDead: Bool { self.isCancelled.load(ordering: .relaxed) }
 
-    /// Gives back what the task holds.
+    /// Gives back what the task holds. Not while the loop's timers are being changed: what goes with it may set others.
     func drop() { self.body = nil }
 
-    func run() {
+    func run(isDue: Bool = true) {
         guard !self.isDead, let body = self.body else { return self.drop() }
         self.body = nil
-        body()
+        body(isDue)
     }
 }
 
-/// The timers of a loop, the earliest first. Cancelled ones give their tasks back at once, and their places when they are half of all. A value.
+/// The timers of a loop, the earliest first. The places of cancelled ones are given back when they are half of all. A value.
 struct LoopTimers {
     private struct Node: Comparable {
         let dueNs: UInt64
@@ -52,14 +52,13 @@ struct LoopTimers {
     var nextNs: UInt64? { self.heap.min?.dueNs }
 
     mutating func add(_ timer: LoopTimer) {
-        guard !timer.isDead else { return timer.drop() }
+        guard !timer.isDead else { return }
         self.added &+= 1
         self.heap.insert(Node(dueNs: timer.dueNs, number: self.added, timer: timer))
     }
 
-    /// Call once for each timer that was cancelled, even if it has run.
-    mutating func wasCancelled(_ timer: LoopTimer) {
-        timer.drop()
+    /// Call once for each timer that was cancelled and dropped, even if it has run.
+    mutating func wasCancelled() {
         self.cancelled += 1
         guard self.cancelled > Self.fewCancelled, self.cancelled > self.heap.count / 2 else { return }
         self.heap = Heap(self.heap.unordered.filter { !$0.timer.isDead })
@@ -72,8 +71,8 @@ struct LoopTimers {
         return self.heap.popMin()?.timer
     }
 
-    mutating func removeAll() {
-        for node in self.heap.unordered { node.timer.drop() }
-        self.heap = Heap()
+    mutating func removeAll() -> [LoopTimer] {
+        defer { self.heap = Heap() }
+        return self.heap.unordered.map(\.timer)
     }
 }

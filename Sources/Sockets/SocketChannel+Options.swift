@@ -73,19 +73,3 @@ extension SocketChannel {
         return number
     }
 }
-
-extension SocketAddress {
-    /// This end of a connected socket.
-    init(localOf descriptor: CInt) throws {
-        var (storage, size) = (sockaddr_storage(), socklen_t(MemoryLayout<sockaddr_storage>.size))
-        let code = withUnsafeMutablePointer(to: &storage) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) }
-        }
-        guard code == 0 else { throw IOError(errnoCode: errno, reason: "getsockname") }
-        switch CInt(storage.ss_family) {
-        case AF_INET: self = withUnsafeBytes(of: &storage) { SocketAddress($0.loadUnaligned(as: sockaddr_in.self)) }
-        case AF_INET6: self = withUnsafeBytes(of: &storage) { SocketAddress($0.loadUnaligned(as: sockaddr_in6.self)) }
-        default: throw ChannelError.unknownLocalAddress
-        }
-    }
-}

@@ -4,6 +4,8 @@ import NIOCore
 /// Input, in turns: a socket that always has more does not keep the loop from the others.
 extension SocketChannel {
     private enum Outcome { case some, nothing, end }
+    /// More than a kernel's buffer holds; a peer that still sends must not hold the loop up.
+    private static let mostLastRounds = 64
 
     package func read0() {
         guard self.isOpen, !self.isInputClosed else { return }
@@ -38,9 +40,10 @@ extension SocketChannel {
     /// Before the channel closes because of an error.
     func readWhatIsLeft() {
         var hasRead = false
-        while self.isActive, !self.isInputClosed {
-            let outcome = self.readPieces(isLast: true)
-            if outcome == .some { hasRead = true } else { break }
+        var rounds = 0
+        while self.isActive, !self.isInputClosed, rounds < Self.mostLastRounds, self.readPieces(isLast: true) == .some {
+            hasRead = true
+            rounds += 1
         }
         if hasRead, self.isActive { self.pipeline.syncOperations.fireChannelReadComplete() }
     }

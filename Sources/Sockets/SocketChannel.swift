@@ -13,6 +13,7 @@ package final class SocketChannel: Channel, NIOTransportAccessibleChannelCore, @
     package var allocator: ByteBufferAllocator { Self.ordinary }
     private static let ordinary = ByteBufferAllocator()
     package let remoteAddress: SocketAddress?
+    package let localAddress: SocketAddress?
     private let closePromise: EventLoopPromise<Void>
     /// Set in the initializer; only then is there a channel that it can be made for.
     private var madePipeline: ChannelPipeline?
@@ -44,9 +45,10 @@ package final class SocketChannel: Channel, NIOTransportAccessibleChannelCore, @
     private static let mostSends = 16
 
     /// Owns the descriptor from now on, a connected socket. Nothing happens until ``start(_:)``.
-    package init(_ descriptor: CInt, on loop: SocketLoop, remote: SocketAddress?) {
+    package init(_ descriptor: CInt, on loop: SocketLoop, local: SocketAddress? = nil, remote: SocketAddress? = nil) {
         self.loop = loop
         self.descriptor = descriptor
+        self.localAddress = local
         self.remoteAddress = remote
         self.closePromise = loop.makePromise(of: Void.self)
         self.madePipeline = ChannelPipeline(channel: self)
@@ -61,7 +63,6 @@ package final class SocketChannel: Channel, NIOTransportAccessibleChannelCore, @
     package var parent: (any Channel)? { nil }
     package var isActive: Bool { self.active.load(ordering: .relaxed) }
     package var isWritable: Bool { self.writable.load(ordering: .relaxed) }
-    package var localAddress: SocketAddress? { try? self.localAddress0() }
     var isOpen: Bool { self.descriptor >= 0 }
     var pendingBytes: Int { self.pending.bytes }
 
@@ -122,9 +123,9 @@ package final class SocketChannel: Channel, NIOTransportAccessibleChannelCore, @
             self.send()
             guard self.isOpen else { return }
         }
-        if readiness.contains(.hangUp) {
+        if readiness.contains(.hangUp), self.asked.contains(.hangUp) {
             self.readToTheEnd()
-        } else if readiness.contains(.read) {
+        } else if readiness.contains(.read), self.asked.contains(.read) {
             _ = self.readTurn()
         }
     }
@@ -163,35 +164,36 @@ package final class SocketChannel: Channel, NIOTransportAccessibleChannelCore, @
         self.send()
     }
 
-    /// Sends what was flushed until the kernel is full.
+    /// Sends what was flushed until the kernel is full. What handlers flush meanwhile is sent by the same call.
     private func send() {
         guard !self.isSending else { return }
         self.isSending = true
+        defer { self.isSending = false }
         var sends = 0
-        while self.isOpen, self.pending.hasFlushed {
-            guard sends < Self.mostSends else { break }
+        while self.isOpen, self.pending.hasFlushed, sends < Self.mostSends {
             let count = self.pending.send(to: self.descriptor)
             if count < 0 {
                 if errno == EINTR { continue }
                 if errno == EAGAIN || errno == EWOULDBLOCK { break }
-                self.isSending = false
                 return self.writeFailed(IOError(errnoCode: errno, reason: "write"))
             }
             sends += 1
             for promise in self.pending.accepted(count) { promise.succeed(()) }
+            if !self.pending.hasFlushed { self.tellWritable() }
         }
-        self.isSending = false
+        self.tellWritable()
         guard self.isOpen else { return }
         if self.pending.hasFlushed { self.watch(.write) } else { self.ignore(.write) }
-        guard self.isOpen else { return }
-        if !self.isWritable, self.pending.bytes < self.waterMark.low {
-            self.writable.store(true, ordering: .relaxed)
-            self.pipeline.syncOperations.fireChannelWritabilityChanged()
-        }
         if self.isOpen, self.pending.isEmpty, let promises = self.closesOutput {
             self.closesOutput = nil
-            for promise in promises { self.closeOutput(promise) }
+            self.closeOutput(promises)
         }
+    }
+
+    private func tellWritable() {
+        guard self.isOpen, !self.isWritable, self.pending.bytes < self.waterMark.low else { return }
+        self.writable.store(true, ordering: .relaxed)
+        self.pipeline.syncOperations.fireChannelWritabilityChanged()
     }
 
     /// The peer may have said something before it went.
@@ -210,19 +212,23 @@ package final class SocketChannel: Channel, NIOTransportAccessibleChannelCore, @
         case .output:
             guard !self.isOutputClosed else { return Self.fail(promise, .outputClosed) }
             if self.pending.isEmpty {
-                self.closeOutput(promise)
+                self.closeOutput([promise])
             } else {
                 self.closesOutput = (self.closesOutput ?? []) + [promise]
             }
         }
     }
 
-    private func closeOutput(_ promise: EventLoopPromise<Void>?) {
-        guard self.isOpen, !self.isOutputClosed else { return Self.fail(promise, .outputClosed) }
+    private func closeOutput(_ promises: [EventLoopPromise<Void>?]) {
         self.isOutputClosed = true
-        guard !self.isInputClosed else { return self.closeAll(ChannelError.alreadyClosed, promise) }
+        if self.isInputClosed {
+            self.closeAll(ChannelError.alreadyClosed, nil)
+            for promise in promises { promise?.succeed(()) }
+            return
+        }
         _ = shutdown(self.descriptor, CInt(SHUT_WR))
-        promise?.succeed(())
+        for promise in promises { promise?.succeed(()) }
+        guard self.isOpen else { return }
         self.pipeline.syncOperations.fireUserInboundEventTriggered(ChannelEvent.outputClosed)
     }
 
@@ -269,10 +275,11 @@ package final class SocketChannel: Channel, NIOTransportAccessibleChannelCore, @
         return try body(self.descriptor)
     }
 
-    package func localAddress0() throws -> SocketAddress { try SocketAddress(localOf: self.descriptor) }
+    package func localAddress0() throws -> SocketAddress { try Self.known(self.localAddress) }
+    package func remoteAddress0() throws -> SocketAddress { try Self.known(self.remoteAddress) }
 
-    package func remoteAddress0() throws -> SocketAddress {
-        guard let address = self.remoteAddress else { throw ChannelError.ioOnClosedChannel }
+    private static func known(_ address: SocketAddress?) throws -> SocketAddress {
+        guard let address else { throw ChannelError.unknownLocalAddress }
         return address
     }
 

@@ -167,17 +167,17 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
 
     /// Ends the loop's sockets, and runs what they and others still ask for.
     private func finish() {
-        for socket in self.sockets { socket?.close(promise: nil) }
-        self.timers.removeAll()
+        for socket in self.sockets { socket?.close0(error: ChannelError.ioOnClosedChannel, mode: .all, promise: nil) }
         while true {
             self.runLater()
+            for timer in self.timers.removeAll() { timer.run(isDue: false) }
             let tasks = self.inbox.withLock { inbox in
                 defer { inbox.tasks = [] }
-                if inbox.tasks.isEmpty { inbox.hasEnded = true }
+                if inbox.tasks.isEmpty, self.later.isEmpty, self.timers.count == 0 { inbox.hasEnded = true }
                 return inbox.tasks
             }
-            if tasks.isEmpty { return }
             for task in tasks { task.run() }
+            if self.inbox.withLock({ $0.hasEnded }) { return }
         }
     }
 
@@ -231,38 +231,53 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
 
     package func _executeIsolatedUnsafeUnchecked(_ task: @escaping () -> Void) { self.give(task) }
 
-    private func give(_ task: @escaping () -> Void) {
+    /// Returns false if the loop has ended: as with NIO's loops, the task is not run then.
+    @discardableResult
+    private func give(_ task: @escaping () -> Void) -> Bool {
         let task = LoopTask(run: task)
-        let mustWake = self.inbox.withLock { inbox in
-            // As with NIO's loops, a task for a loop that has ended is not run.
-            guard !inbox.hasEnded else { return false }
+        let (isGiven, mustWake) = self.inbox.withLock { inbox -> (Bool, Bool) in
+            guard !inbox.hasEnded else { return (false, false) }
             inbox.tasks.append(task)
             defer { inbox.isAsleep = false }
-            return inbox.isAsleep
+            return (true, inbox.isAsleep)
         }
-        guard mustWake else { return }
+        guard mustWake else { return isGiven }
         var byte: UInt8 = 1
         // A full pipe wakes it as well.
         _ = write(self.alarm.writer, &byte, 1)
+        return isGiven
     }
 
     package func submit<Value>(_ task: @escaping @Sendable () throws -> Value) -> EventLoopFuture<Value> {
         let promise = self.makePromise(of: Value.self)
-        self.give { promise.assumeIsolated().completeWith(Result(catching: task)) }
+        let isGiven = self.give { promise.assumeIsolated().completeWith(Result(catching: task)) }
+        if !isGiven { promise.fail(EventLoopError.shutdown) }
         return promise.futureResult
     }
 
     @discardableResult
     package func scheduleTask<Value>(deadline: NIODeadline, _ task: @escaping @Sendable () throws -> Value) -> Scheduled<Value> {
         let promise = self.makePromise(of: Value.self)
-        let timer = LoopTimer(dueNs: deadline.uptimeNanoseconds) { promise.assumeIsolated().completeWith(Result(catching: task)) }
+        let timer = LoopTimer(dueNs: deadline.uptimeNanoseconds) { isDue in
+            guard isDue else { return promise.fail(EventLoopError.shutdown) }
+            promise.assumeIsolated().completeWith(Result(catching: task))
+        }
         let scheduled = Scheduled(promise: promise) {
             // The flag is read before the timer runs; its memory is given back on the loop.
             timer.cancel()
-            if self.inEventLoop { self.timers.wasCancelled(timer) } else { self.give { self.timers.wasCancelled(timer) } }
+            if self.inEventLoop { self.forget(timer) } else { self.give { self.forget(timer) } }
         }
-        if self.inEventLoop { self.timers.add(timer) } else { self.give { self.timers.add(timer) } }
+        if self.inEventLoop {
+            self.timers.add(timer)
+        } else if !self.give({ self.timers.add(timer) }) {
+            promise.fail(EventLoopError.shutdown)
+        }
         return scheduled
+    }
+
+    private func forget(_ timer: LoopTimer) {
+        timer.drop()
+        self.timers.wasCancelled()
     }
 
     @discardableResult

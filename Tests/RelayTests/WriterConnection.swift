@@ -45,7 +45,7 @@ final class WriterConnection: ChannelInboundHandler, SocketWriterOwner, ClosingC
         let peer = Peer(ends[1])
         let connection = WriterConnection(loop, isDirect: isDirect, begin: begin)
         let sockets = try #require(loop.eventLoop as? SocketLoop)
-        SocketChannel(ends[0], on: sockets, remote: nil).start { channel in
+        SocketChannel(ends[0], on: sockets).start { channel in
             channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(connection) }
         }
         try RelayHarness.wait(for: sockets.submit {})

@@ -8,7 +8,7 @@ import Testing
     /// What ran, in order.
     private final class Ran {
         var numbers: [Int] = []
-        func timer(_ number: Int, dueNs: UInt64) -> LoopTimer { LoopTimer(dueNs: dueNs) { self.numbers.append(number) } }
+        func timer(_ number: Int, dueNs: UInt64) -> LoopTimer { LoopTimer(dueNs: dueNs) { _ in self.numbers.append(number) } }
     }
 
     private static func run(_ timers: inout LoopTimers, until nowNs: UInt64) {
@@ -38,13 +38,14 @@ import Testing
         do {
             let object = Held()
             held = object
-            timer = LoopTimer(dueNs: 5) { _ = object }
+            timer = LoopTimer(dueNs: 5) { _ in _ = object }
         }
         timers.add(timer)
         timers.add(ran.timer(1, dueNs: 6))
         #expect(held != nil)
         timer.cancel()
-        timers.wasCancelled(timer)
+        timer.drop()
+        timers.wasCancelled()
         #expect(held == nil)
         Self.run(&timers, until: 10)
         #expect(ran.numbers == [1])
@@ -64,7 +65,8 @@ import Testing
             let timer = ran.timer(number, dueNs: 1 << 60)
             timers.add(timer)
             timer.cancel()
-            timers.wasCancelled(timer)
+            timer.drop()
+            timers.wasCancelled()
             #expect(timers.count <= 250)
         }
         Self.run(&timers, until: 1_000)

@@ -62,7 +62,7 @@ import Testing
             defer { loop.end() }
             switch kind {
             case .ours:
-                SocketChannel(pair.near, on: loop, remote: nil).start { channel in
+                SocketChannel(pair.near, on: loop).start { channel in
                     channel.setOption(.allowRemoteHalfClosure, value: halfClosure).flatMapThrowing {
                         try channel.pipeline.syncOperations.addHandler(seen)
                     }
@@ -138,7 +138,6 @@ import Testing
             try await eventually("five bytes") { connection.seen.bytes == Array("hello".utf8) }
             try await connection.channel.writeAndFlush(ByteBuffer(string: "there")).get()
             #expect(try await connection.receive(5) == Array("there".utf8))
-            #expect(connection.channel.localAddress?.ipAddress == "127.0.0.1")
         }
     }
 

@@ -27,7 +27,7 @@ import Testing
             var ends: [CInt] = [0, 0]
             try #require(socketpair(AF_UNIX, streamSocket, 0, &ends) == 0)
             self.peer = ends[1]
-            self.channel = SocketChannel(ends[0], on: self.loop, remote: nil)
+            self.channel = SocketChannel(ends[0], on: self.loop)
         }
 
         func open() async throws {
