@@ -92,7 +92,8 @@ let package = Package(
         library("Apps", "Rooms Support", [crypto]),
         // Floor 1
         // Event loops, and connections' sockets on them as channels for NIO's handlers.
-        library("Sockets", "LibC", [nioCore, deque, heap]),
+        library(
+            "Sockets", "LibC", [nioCore, .product(name: "NIOConcurrencyHelpers", package: "swift-nio"), deque, heap]),
         library("Relay", "Health LibC Media RTMP Support", [nioCore, deque]),
         // Rooms: values, states and rules; no clock, no store.
         library("Rooms", "Support", [crypto]),

@@ -6,7 +6,7 @@ say() { printf '%s: %s\n' "$(basename "$0" .sh)" "$*" >&2; }
 
 if [[ -z ${BUDGET_BIN:-} ]]; then
     # Without the server, which is most of a build.
-    dir=$(EARSHOT_CORE=LibC,CFileStatus,Support,Media,RTMP,Health,Trace,Relay,CFFmpeg,FFmpeg,MediaClips,TestSupport,earshot-budget scripts/build.sh release earshot-budget)
+    dir=$(EARSHOT_CORE=LibC,CFileStatus,Support,Media,RTMP,Health,Trace,Sockets,Relay,CFFmpeg,FFmpeg,MediaClips,TestSupport,earshot-budget scripts/build.sh release earshot-budget)
     BUDGET_BIN=$dir/earshot-budget
 fi
 

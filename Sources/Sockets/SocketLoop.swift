@@ -1,5 +1,6 @@
 package import Dispatch
 import LibC
+import NIOConcurrencyHelpers
 package import NIOCore
 import Synchronization
 
@@ -20,7 +21,8 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
         var hasEnded = false
     }
 
-    private let inbox = Mutex(Inbox())
+    /// A lock that the thread sanitizer knows, unlike `Mutex`.
+    private let inbox = NIOLockedValueBox(Inbox())
     /// The tasks of the present turn; keeps its capacity.
     private var running: [LoopTask] = []
     private var timers = LoopTimers()
@@ -108,7 +110,7 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
     private static var thisThread: UInt { UInt(pthread_self()) }
 
     private func wait() {
-        let hasTasks = self.inbox.withLock { inbox in
+        let hasTasks = self.inbox.withLockedValue { inbox in
             inbox.isAsleep = inbox.tasks.isEmpty
             return !inbox.isAsleep
         }
@@ -121,7 +123,7 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
             // Nothing that waiting again would mend: the descriptor is the loop's own.
             preconditionFailure("the event loop cannot wait: \(error)")
         }
-        self.inbox.withLock { $0.isAsleep = false }
+        self.inbox.withLockedValue { $0.isAsleep = false }
         for index in 0..<count {
             let event = self.epoll[index]
             if event.token == Self.alarmToken {
@@ -155,7 +157,7 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
 
     private func runTasks() {
         for _ in 0..<Self.mostRounds {
-            let isEmpty = self.inbox.withLock { inbox in
+            let isEmpty = self.inbox.withLockedValue { inbox in
                 swap(&inbox.tasks, &self.running)
                 return self.running.isEmpty
             }
@@ -171,13 +173,13 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
         while true {
             self.runLater()
             for timer in self.timers.removeAll() { timer.run(isDue: false) }
-            let tasks = self.inbox.withLock { inbox in
+            let tasks = self.inbox.withLockedValue { inbox in
                 defer { inbox.tasks = [] }
                 if inbox.tasks.isEmpty, self.later.isEmpty, self.timers.count == 0 { inbox.hasEnded = true }
                 return inbox.tasks
             }
             for task in tasks { task.run() }
-            if self.inbox.withLock({ $0.hasEnded }) { return }
+            if self.inbox.withLockedValue({ $0.hasEnded }) { return }
         }
     }
 
@@ -235,7 +237,7 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
     @discardableResult
     private func give(_ task: @escaping () -> Void) -> Bool {
         let task = LoopTask(run: task)
-        let (isGiven, mustWake) = self.inbox.withLock { inbox -> (Bool, Bool) in
+        let (isGiven, mustWake) = self.inbox.withLockedValue { inbox -> (Bool, Bool) in
             guard !inbox.hasEnded else { return (false, false) }
             inbox.tasks.append(task)
             defer { inbox.isAsleep = false }
