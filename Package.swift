@@ -93,8 +93,12 @@ let package = Package(
         // Floor 1
         // Event loops, and connections' sockets on them as channels for NIO's handlers.
         library(
-            "Sockets", "LibC", [nioCore, .product(name: "NIOConcurrencyHelpers", package: "swift-nio"), deque, heap]),
+            "Sockets", "LibC Support", [nioCore, .product(name: "NIOConcurrencyHelpers", package: "swift-nio"), deque, heap]),
         library("Relay", "Health LibC Media RTMP Support", [nioCore, deque]),
+        // The fence around libssl for datagrams: DTLS, SRTP, and the integrity of STUN; no sockets.
+        library("DTLSSRTP", "COpenSSL"),
+        // Browsers as viewers: STUN and ICE-lite, offers and answers, RTP and RTCP; no sockets, no clock.
+        library("WebRTC", "CZlib DTLSSRTP Support", [nioCore, deque]),
         // Rooms: values, states and rules; no clock, no store.
         library("Rooms", "Support", [crypto]),
         // The database of rooms: connections to SQLite and PostgreSQL, schemas, the place among the nodes that share one, copies.
@@ -153,7 +157,7 @@ let package = Package(
             [logging, nioCore, nioPosix, nioSSL, lifecycle]),
         // Streams in containers: remuxers for HLS and MP4, recordings, pictures.
         library(
-            "Packaging", "FFmpeg HLS LibC Media RTMP Relay Rooms ServerConfiguration Streaming Support",
+            "Packaging", "FFmpeg HLS LibC Media RTMP Relay Rooms ServerConfiguration Streaming Support WebRTC",
             [logging, nioCore, nioPosix, lifecycle]),
         // The rooms' talk channels: admission, clocks, mixes as streams.
         library(
@@ -173,8 +177,9 @@ let package = Package(
             [httpTypes, logging, nioCore, lifecycle]),
         // Playing over HTTP: FLV, MP4 and HLS.
         library(
-            "Playback", "Access HLS HTTPServer LibC Listening Packaging RTMP Relay Rooms ServerConfiguration Streaming Support Trace",
-            [hummingbird, httpTypes, logging, nioCore, nioHTTP1]),
+            "Playback",
+            "Access DTLSSRTP HLS HTTPServer LibC Listening Packaging RTMP Relay Rooms ServerConfiguration Sockets Streaming Support Trace WebRTC",
+            [hummingbird, httpTypes, logging, nioCore, nioHTTP1, nioPosix, lifecycle]),
         // The files of the apps' pages as bytes.
         .target(name: "CAppAssets"),
         // Endpoints of apps' clients: the mesh, the channel, the cloud's API, the push heartbeat.
@@ -273,6 +278,8 @@ let package = Package(
         tests("HealthTests", "Health Media"),
         tests("RTMPTests", "RTMP", [nioCore], resources: [.copy("Vectors")]),
         tests("SocketsTests", "LibC Sockets TestSupport", [nioCore, nioPosix]),
+        tests("DTLSSRTPTests", "DTLSSRTP"),
+        tests("WebRTCTests", "COpenSSL DTLSSRTP Support WebRTC", [nioCore], resources: [.copy("Offers")]),
         tests("RelayTests", "Health LibC Media RTMP Relay Sockets Support TestSupport", [nioCore]),
         tests("FFmpegTests", "FFmpeg Media MediaClips TestSupport", [nioCore]),
         tests("TalkTests", "SignalCheck Talk"),

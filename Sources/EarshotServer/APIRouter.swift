@@ -24,7 +24,8 @@ struct APIRouter {
     private let requests: RequestFigures
 
     init(
-        readiness: Readiness, playback: PlaybackServices, service: APIService, console: ConsoleService?, apps: AppRoutes,
+        readiness: Readiness, playback: PlaybackServices, webrtc: WebRTCServices, service: APIService, console: ConsoleService?,
+        apps: AppRoutes,
         requests: RequestFigures
     ) {
         self.readiness = readiness
@@ -35,6 +36,7 @@ struct APIRouter {
                 $0.uri.path.contains(".hls/") ? HLSEndpoint.fileRoute : "/{app}/{stream}.m3u8"
             }
         ]
+        parts.append(Part(part: WHEPEndpoint(webrtc)) { _ in WHEPEndpoint.playRoute })
         parts += apps.parts.map { Part(part: $0) { _ in "apps" } }
         // Nil when the settings disable it.
         if let console { parts.append(Part(part: console) { _ in "console" }) }

@@ -117,7 +117,7 @@ package final class Server: Sendable {
         let login = config.console.isEnabled ? try Self.consoleLogin(config, parts, auditor) : nil
         self.consoleLogin = login
         let responder = APIRouter(
-            readiness: parts.readiness, playback: playback,
+            readiness: parts.readiness, playback: playback, webrtc: parts.webrtc,
             service: parts.apiService(auditor: auditor, sessions: login?.sessions),
             console: login.map(ConsoleService.init(login:)), apps: AppRoutes(parts.apps), requests: figures.requests
         ).router().buildResponder()
@@ -167,8 +167,11 @@ package final class Server: Sendable {
         var bound: [HostPort] = []
         for listener in self.listeners { bound.append(try await listener.bind()) }
         self.sockets.closeOthers()
+        // A port of the system's choice for HTTP is one for UDP too.
+        let usual = HostPort(host: http[0].host, port: self.config.http.listen.port == 0 ? 0 : http[0].port)
+        let webrtc = self.config.webrtc.isEnabled ? try await self.parts.webrtc.port.bind(default: usual) : nil
         let addresses = BoundAddresses(
-            rtmp: bound[0], rtmps: bound.count > 1 ? bound[1] : nil, http: http[0], https: http.count > 1 ? http[1] : nil)
+            rtmp: bound[0], rtmps: bound.count > 1 ? bound[1] : nil, http: http[0], https: http.count > 1 ? http[1] : nil, webrtc: webrtc)
         self.parts.connections.isBound(to: addresses)
         // Only `earshot doctor` reads it: the server does without.
         if let problem = ServedAddresses(process: Int(getpid()), addresses).write(in: self.config.data.directory) {
@@ -192,7 +195,7 @@ package final class Server: Sendable {
 
     /// All services, for a service group.
     package var services: [any Service] {
-        self.servicesBehindPorts + self.listeners + self.http + [DrainService(parts: self.parts)]
+        self.servicesBehindPorts + self.listeners + self.http + [self.parts.webrtc.port, DrainService(parts: self.parts)]
     }
 
     /// The services that need no port. The first in the list ends last.

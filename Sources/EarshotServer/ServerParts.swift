@@ -7,7 +7,7 @@ package import Logging
 package import Notifications
 package import Outbound
 package import Packaging
-import Playback
+package import Playback
 package import RTMPServer
 package import RoomRegistry
 import Rooms
@@ -39,6 +39,8 @@ package final class ServerParts: Sendable {
     package let talk: Talkback
     package let recordings: Recordings
     package let remuxers: RemuxTable
+    let packets: PacketTable
+    package let webrtc: WebRTCServices
     package let links: LinkTable
     package let snapshots = SnapshotMaker()
     let storeWatch: StoreWatch
@@ -81,6 +83,7 @@ package final class ServerParts: Sendable {
         self.talk = Talkback(live, rooms, self.rules, streams, self.events, limits: limits, log: log)
         self.recordings = Recordings(live, rooms, streams, memory.ledger, limits: limits, talk: self.talk, log: log)
         self.remuxers = RemuxTable(live, rooms, streams, memory.ledger, limits: limits, log: log) { [sessions] in sessions.play($0, $1) }
+        self.packets = PacketTable(streams, memory.ledger, frameQueueBytes: config.limits.frameQueueBytes, log: log)
         self.links = LinkTable(live, rooms, self.admission, connections)
         self.storeWatch = StoreWatch(log: log)
         self.statistics = Self.statistics(config, rooms, log)
@@ -106,6 +109,7 @@ package final class ServerParts: Sendable {
         }
         self.rtmp = RTMPServices(live, streams, connections, self.admission, self.talk)
         self.playback = PlaybackServices(live, streams, connections, self.admission, self.remuxers, self.talk, sessions)
+        self.webrtc = WebRTCServices(self.playback, self.packets)
         self.readiness = Readiness(rooms: rooms, streams: streams, storeWatch: self.storeWatch)
         self.follow()
     }
@@ -128,6 +132,7 @@ package final class ServerParts: Sendable {
         self.streams.whenPublished { [weak recordings = self.recordings] in recordings?.publishBegan($0, $1) }
         self.streams.whenPublished { [weak links = self.links] stream, _ in links?.publishBegan(stream) }
         self.streams.whenPublished { [weak remuxers = self.remuxers] stream, _ in remuxers?.publishBegan(stream) }
+        self.streams.whenPublished { [weak packets = self.packets] stream, _ in packets?.publishBegan(stream) }
         if let statistics = self.statistics {
             self.streams.observeSessions(statistics)
             self.streams.whenPublished { [weak statistics] _, grant in statistics?.published(grant.path.description, room: grant.roomID) }
@@ -136,6 +141,7 @@ package final class ServerParts: Sendable {
         self.memory.whenShort { [remuxers = self.remuxers] in await remuxers.dropUnwatched() }
         self.memory.whenShort { [streams = self.streams] in await streams.sweep() }
         self.control.whenPlaysEnd { [sessions = self.playback.sessions] in sessions.end($0, $1) }
+        self.control.whenPlaysEnd { [weak webrtc = self.webrtc] in webrtc?.end($0, $1) }
         self.control.whenKicked { [weak apps = self.apps] room, user, _ in apps?.kick(user, from: room) }
         self.control.whenKicked { [talk = self.talk] room, user, actor in talk.kick(user, from: room, by: actor) }
     }
@@ -156,6 +162,7 @@ package final class ServerParts: Sendable {
     func stop() {
         self.talk.stop()
         self.remuxers.stop()
+        self.packets.stop()
         self.streams.stop()
     }
 }

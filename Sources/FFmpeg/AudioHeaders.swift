@@ -1,5 +1,5 @@
 internal import Media
-internal import NIOCore
+package import NIOCore
 
 /// The header of an MPEG audio frame, ISO/IEC 11172-3 §2.4.1.3 and 13818-3.
 ///
@@ -74,9 +74,9 @@ struct AC3Header {
 }
 
 /// The duration of an Opus packet, RFC 6716 §3.1 and §3.2.
-enum OpusPacket {
+package enum OpusPacket {
     /// Samples at 48 kHz; nil for empty or truncated packets and above 120 ms.
-    static func samples(_ packet: ByteBuffer) -> Int? {
+    package static func samples(_ packet: ByteBuffer) -> Int? {
         guard let toc = packet.getInteger(at: packet.readerIndex, as: UInt8.self) else { return nil }
         let config = Int(toc >> 3)
         let perFrame =

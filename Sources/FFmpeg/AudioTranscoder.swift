@@ -1,6 +1,6 @@
 internal import Media
 
-/// Transcodes legacy audio to AAC-LC at 48 kHz with continuous times. One per stream, for all its outputs.
+/// Transcodes audio to AAC-LC, or to Opus for browsers' calls, at 48 kHz with continuous times. One per stream and codec, for all its outputs.
 ///
 /// Owned by one consumer of a stream, used on one thread at a time. Gaps in the publisher's audio become silence; above
 /// ``maxSilenceMs`` the times jump instead.
@@ -9,10 +9,11 @@ package final class AudioTranscoder {
     package static let maxSilenceMs: Int64 = 5_000
     private static let sampleRate = 48_000
 
-    /// The AAC track.
+    /// The track that it makes.
     package let track: Track
     /// Coded runs that failed to decode and became silence.
     package private(set) var damaged = 0
+    private let codec: AudioEncoder.Codec
     private let bitRate: Int
     private let decoder: AudioDecoder
     private let resampler: Resampler
@@ -23,12 +24,13 @@ package final class AudioTranscoder {
     private var next: Int64 = 0
 
     /// `bitRate` is in bits per second per channel. Throws `.unsupported` for codecs without a decoder.
-    package init(_ source: Track, bitRate: Int = 64_000) throws(FFmpegError) {
+    package init(_ source: Track, to codec: AudioEncoder.Codec = .aac, bitRate: Int = 64_000) throws(FFmpegError) {
+        self.codec = codec
         self.decoder = try AudioDecoder(source)
         let channels = min(source.channels, 2)
         self.bitRate = bitRate * channels
         self.resampler = Resampler(sampleRate: Self.sampleRate, channels: channels)
-        self.encoder = try AudioEncoder(sampleRate: Self.sampleRate, channels: channels, bitRate: self.bitRate)
+        self.encoder = try AudioEncoder(codec: codec, sampleRate: Self.sampleRate, channels: channels, bitRate: self.bitRate)
         self.track = self.encoder.track
         self.clock = AudioClock(sampleRate: Self.sampleRate, toleranceMs: 60)
     }
@@ -70,7 +72,8 @@ package final class AudioTranscoder {
         if missing > Self.maxSilenceMs * Int64(Self.sampleRate) / 1_000 {
             // The current encoder ends before the gap; a new one starts after it.
             output = self.samples(try self.encoder.flush())
-            self.encoder = try AudioEncoder(sampleRate: Self.sampleRate, channels: pcm.channels, bitRate: self.bitRate)
+            self.encoder = try AudioEncoder(
+                codec: self.codec, sampleRate: Self.sampleRate, channels: pcm.channels, bitRate: self.bitRate)
             self.base = time
             self.next = time
         } else if missing > 0 {

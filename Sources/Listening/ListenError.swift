@@ -1,11 +1,17 @@
 import NIOCore
-import Support
+package import Support
 
 /// A port that cannot be listened on.
 package struct ListenError: Error, CustomStringConvertible {
     let scheme: String
     let address: HostPort
     let cause: any Error
+
+    package init(scheme: String, address: HostPort, cause: any Error) {
+        self.scheme = scheme
+        self.address = address
+        self.cause = cause
+    }
 
     package var description: String {
         let why: String

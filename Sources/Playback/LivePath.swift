@@ -35,6 +35,15 @@ package struct LivePath: Sendable, Equatable {
 
     /// `path` is percent-encoded, as sent. Throws an ``APIError`` that explains what is wrong with it.
     package init(_ path: some StringProtocol, query: String?, _ format: Format, limits: RTMP.Limits) throws(APIError) {
+        try self.init(path, query: query, ending: format.rawValue.utf8.count + 1, limits: limits)
+    }
+
+    /// The same without an ending: "/live/cam".
+    init(stream path: some StringProtocol, query: String?, limits: RTMP.Limits) throws(APIError) {
+        try self.init(path, query: query, ending: 0, limits: limits)
+    }
+
+    private init(_ path: some StringProtocol, query: String?, ending: Int, limits: RTMP.Limits) throws(APIError) {
         var parts: [String] = []
         for part in String(path).dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
             let text = QueryParameters.decode(part)
@@ -43,7 +52,7 @@ package struct LivePath: Sendable, Equatable {
             parts.append(text)
         }
         guard parts.count >= 2, let last = parts.last else { throw Self.broken }
-        let name = parts[1..<(parts.count - 1)] + [String(Substring(last.utf8.dropLast(format.rawValue.utf8.count + 1)))]
+        let name = parts[1..<(parts.count - 1)] + [String(Substring(last.utf8.dropLast(ending)))]
         do {
             self.address = try StreamAddress(
                 app: parts[0], name: name.joined(separator: "/") + (query.map { "?\($0)" } ?? ""), limits: limits)

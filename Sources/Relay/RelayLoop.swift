@@ -71,6 +71,7 @@ package final class RelayLoop: @unchecked Sendable {
             case .flvOverWebSocket: BodyEncoder(.flvTag, .webSocket)
             case .payloadOverHTTP: BodyEncoder(.payload, .httpChunk)
             case .payloadOverWebSocket: BodyEncoder(.payload, .webSocket)
+            case .packets: BodyEncoder(.payload, .none)
             }
         }
         self.policy = policy
@@ -223,6 +224,15 @@ package final class RelayLoop: @unchecked Sendable {
         self.isPumping = true
         fanout.pump(viewer, scratch: self.scratch, policy: self.policy, nowMs: self.nowMs)
         self.isPumping = false
+    }
+
+    /// Sends the viewer the cached pictures from their keyframe on, though it may have got them: it has lost what it needs to go on. Without cached
+    /// pictures it waits for the next keyframe.
+    package func restart(_ viewer: Viewer) {
+        guard !viewer.isDetached, let fanout = self.fanouts[FanoutKey(viewer)], fanout.isSeeded else { return }
+        viewer.isSteady = false
+        viewer.start(in: fanout, nowMs: self.nowMs)
+        self.pump(viewer)
     }
 
     package func setPaused(_ viewer: Viewer, _ paused: Bool) {

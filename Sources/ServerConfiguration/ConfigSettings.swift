@@ -248,6 +248,15 @@ extension ConfigSetting {
                 "hls.always", \.hls.always, .onOff, "Make segments also while nobody watches, so that the first viewer need not wait.",
                 applies: .reload),
 
+            .make("webrtc.enabled", \.webrtc.isEnabled, .onOff, "Whether browsers may play by WebRTC (WHEP), within half a second."),
+            .make(
+                "webrtc.listen", \.webrtc.listen, .optional(.address),
+                "Where to listen for WebRTC, by UDP. Default: the address and the port number of http.listen."),
+            .make(
+                "webrtc.addresses", \.webrtc.addresses, .ipAddresses,
+                "IP addresses at which clients reach that port, if it is behind NAT or in a container. Default: the one at which their request came.",
+                applies: .reload),
+
             .make(
                 "recording.apps", \.recording.apps, .apps, "Apps whose streams are recorded whenever they are live; [*] is all.",
                 applies: .reload),

@@ -190,6 +190,16 @@ extension ConfigValueKind<[String]> {
         }
     }
 
+    /// IP addresses, without ports.
+    package static var ipAddresses: Self {
+        Self(list: "a list of IP addresses", atMost: 8, "addresses") { (value: String) throws(ValueProblem) in
+            guard let bytes = IPText.v4(value) ?? IPText.v6(value), bytes.contains(where: { $0 != 0 }) else {
+                throw ValueProblem("\"\(value)\" is not an IP address such as 203.0.113.7 or 2001:db8::7")
+            }
+            return value
+        }
+    }
+
     /// Names of query parameters, other than those of signed URLs.
     package static var parameterNames: Self {
         Self(list: "a list of names such as token", atMost: 4, "names") { (value: String) throws(ValueProblem) in

@@ -25,6 +25,7 @@ package struct ServerConfig: Sendable, Equatable {
     package var console = Console()
     package var relay = Relay()
     package var hls = HLS()
+    package var webrtc = WebRTC()
     package var recording = Recording()
     package var snapshots = Snapshots()
     package var talk = Talk()
@@ -245,6 +246,15 @@ package struct ServerConfig: Sendable, Equatable {
         package var maxBytes = 64 << 20
         /// Also makes segments without viewers, so that the first one need not wait.
         package var always = false
+    }
+
+    /// Playing by WebRTC.
+    package struct WebRTC: Sendable, Equatable {
+        package var isEnabled = true
+        /// The UDP address as configured; nil: the address and port number of `http.listen`.
+        package var listen: HostPort?
+        /// IP addresses at which clients reach the UDP port. Empty: the one at which a client's request came.
+        package var addresses: [String] = []
     }
 
     /// Recording streams to files.

@@ -20,6 +20,7 @@ package struct ServedAddresses: Sendable, Equatable {
     package func write(in directory: String) -> String? {
         let named: [(String, HostPort?)] = [
             ("rtmp", self.addresses.rtmp), ("rtmps", self.addresses.rtmps), ("http", self.addresses.http), ("https", self.addresses.https),
+            ("webrtc", self.addresses.webrtc),
         ]
         var members = [JSONValue.Member(name: "process", value: .integer(Int64(self.process)))]
         for (name, address) in named { members.add(name, address.map { "\($0)" }) }
@@ -46,6 +47,7 @@ package struct ServedAddresses: Sendable, Equatable {
         }
         guard let rtmp = address("rtmp"), let http = address("http") else { return nil }
         self.init(
-            process: Int(clamping: process), BoundAddresses(rtmp: rtmp, rtmps: address("rtmps"), http: http, https: address("https")))
+            process: Int(clamping: process),
+            BoundAddresses(rtmp: rtmp, rtmps: address("rtmps"), http: http, https: address("https"), webrtc: address("webrtc")))
     }
 }

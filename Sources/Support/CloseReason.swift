@@ -64,6 +64,8 @@ package enum CloseReason: String, Sendable, CaseIterable {
     case mediaIdle = "media_idle"
     /// A viewer that could not keep up.
     case tooSlow = "too_slow"
+    /// The viewer's protocol cannot carry the stream: a codec, or B-frames.
+    case unplayable
     /// The event loop has more viewers than it can serve in time.
     case overloaded
     case tooManyConnections = "too_many_connections"

@@ -6,6 +6,7 @@ package enum Door: String, CaseIterable, Sendable {
     case rtmpTalk = "RTMP talk"
     case player = "FLV, MP4 and WebSocket players"
     case hls = "HLS"
+    case whep = "WHEP"
     case listener = "talk listeners over HTTP"
     case heartbeat = "push heartbeat"
     case mesh = "`/mesh`"
@@ -93,6 +94,7 @@ package enum Door: String, CaseIterable, Sendable {
         case .rtmpTalk: rtmp(.talk)
         case .player: http(.rules, .credential, .play, .stream)
         case .hls: http(.rules, .credential, .play, .stream, .player)
+        case .whep: http(.rules, .credential, .play, .stream, .connection)
         case .listener: http(.rules, .credential, .talk, .stream)
         case .heartbeat: http(.rules, .credential, .push, .stream)
         case .mesh: http(.rules, .channelTokenOrAddress, .member, .fields)

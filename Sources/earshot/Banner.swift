@@ -18,7 +18,7 @@ enum Banner {
             "earshot is running.",
             "  push    ffmpeg -re -i VIDEO -c copy -f flv \(rtmp)",
             "  play    ffplay \(rtmp)",
-            "          \(http)/live/cam1.m3u8  (HLS), .flv, .mp4",
+            "          \(http)/live/cam1.m3u8  (HLS), .flv, .mp4\(addresses.webrtc == nil ? "" : ", \(http)/whep/live/cam1  (WebRTC)")",
             "  talk    publish \(talk)/ME, play \(talk)/mix-ME  (everybody but me)",
         ]
         if let rtmps = addresses.rtmps { lines.append("  secure  rtmps://\(Self.reachable(rtmps))/live/cam1") }
@@ -61,6 +61,7 @@ enum Banner {
         ]
         if let rtmps = addresses.rtmps { facts["rtmps"] = "\(rtmps)" }
         if let https = addresses.https { facts["https"] = "\(https)" }
+        if let webrtc = addresses.webrtc { facts["webrtc"] = "\(webrtc)" }
         return facts
     }
 

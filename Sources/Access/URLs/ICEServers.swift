@@ -25,6 +25,21 @@ extension ServerConfig.ICE {
         return .array(servers)
     }
 
+    /// The same as values of the header Link (RFC 9725 §4.6).
+    package func links(for user: String?, nowSeconds: Int64) -> [String] {
+        let credential = self.hasTURN ? self.credential(for: user, nowSeconds: nowSeconds) : nil
+        return self.urls.compactMap { url in
+            if url.hasPrefix(Self.stun) { return "<\(url)>; rel=\"ice-server\"" }
+            guard let credential,
+                ![credential.username, credential.credential].contains(where: { $0.contains { $0 == "\"" || $0 == "\\" } })
+            else {
+                return nil
+            }
+            return "<\(url)>; rel=\"ice-server\"; username=\"\(credential.username)\"; credential=\"\(credential.credential)\";"
+                + " credential-type=\"password\""
+        }
+    }
+
     /// The form of "A REST API For Access To TURN Services" (draft-uberti-behave-turn-rest-00 §2.2): the time of expiry in seconds since 1970, with
     /// the user, and the HMAC-SHA1 of that by the shared secret.
     private func credential(for user: String?, nowSeconds: Int64) -> (username: String, credential: String)? {

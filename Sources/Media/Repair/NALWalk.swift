@@ -1,9 +1,9 @@
-internal import NIOCore
+package import NIOCore
 
 /// One walk along the NAL units of a coded frame of H.264 or HEVC, by the length before each (ISO/IEC 14496-15 §5.3.4.2, §8.3.3).
 ///
 /// A plain value, made once per frame when it arrives: it reads lengths and unit headers, and does not allocate.
-struct NALWalk {
+package struct NALWalk {
     /// The first unit that carries a picture: its offset in the buffer, header included, its end, and its type.
     struct Slice {
         let at: Int
@@ -99,7 +99,7 @@ struct NALWalk {
     }
 
     /// The units of an even walk, without their lengths.
-    static func units(_ bytes: ByteBuffer, from start: Int, lengthSize: Int) -> [ByteBuffer] {
+    package static func units(_ bytes: ByteBuffer, from start: Int, lengthSize: Int) -> [ByteBuffer] {
         var units: [ByteBuffer] = []
         var at = start
         while units.count < Self.mostUnits, let length = Self.length(bytes, at: at, size: lengthSize),

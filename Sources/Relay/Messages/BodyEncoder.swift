@@ -1,8 +1,8 @@
 package import Media
 import NIOCore
 
-/// Encodes frames for viewers over HTTP and WebSocket. Each becomes an FLV tag or the bare payload, framed as an HTTP chunk or a WebSocket
-/// message.
+/// Encodes frames for viewers over HTTP, WebSocket and WebRTC. Each becomes an FLV tag or the bare payload, framed as an HTTP chunk, a WebSocket
+/// message, or not at all.
 ///
 /// An FLV tag (Adobe FLV 10.1 §E.4.1) and the size that follows each (§E.3):
 /// ```
@@ -15,6 +15,8 @@ package struct BodyEncoder: FrameEncoder {
         case httpChunk
         /// RFC 6455 §5.2: one binary message, not masked.
         case webSocket
+        /// Messages are given out one by one.
+        case none
     }
 
     private let body: Body
@@ -77,6 +79,7 @@ extension BodyEncoder.Framing {
         switch self {
         case .httpChunk: Self.hexDigits(count) + 4
         case .webSocket: count < 126 ? 2 : count <= 0xFFFF ? 4 : 10
+        case .none: 0
         }
     }
 
@@ -106,6 +109,7 @@ extension BodyEncoder.Framing {
             bytes[1] = 127
             bytes.put(UInt64(count), at: 2)
             return 10
+        case .none: return 0
         }
     }
 

@@ -10,6 +10,8 @@ package enum WireFormat: Int, Sendable, CaseIterable {
     case payloadOverHTTP
     /// The payload alone, as a WebSocket message.
     case payloadOverWebSocket
+    /// The payload alone, given to the viewer message by message: see ``ViewerSink/deliver(_:)``.
+    case packets
 }
 
 extension WireFormat {
@@ -17,7 +19,7 @@ extension WireFormat {
     var carriesTags: Bool {
         switch self {
         case .rtmp, .flvOverHTTP, .flvOverWebSocket: true
-        case .payloadOverHTTP, .payloadOverWebSocket: false
+        case .payloadOverHTTP, .payloadOverWebSocket, .packets: false
         }
     }
 }

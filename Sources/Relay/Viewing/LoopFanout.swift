@@ -211,7 +211,7 @@ package final class LoopFanout {
             if slot.pointee.isSteady {
                 let cursor = slot.pointee.cursor
                 if cursor == head { continue }
-                if cursor != from, cursor >= base, self.isFresh(cursor, nowMs: nowMs) {
+                if cursor != from, cursor >= base, slot.pointee.descriptor >= 0, self.isFresh(cursor, nowMs: nowMs) {
                     self.batch.gather(from: cursor, in: self.ring)
                     from = cursor
                     vectors = self.batch.vectors
@@ -302,7 +302,11 @@ package final class LoopFanout {
                 let message = viewer.prelude[viewer.preludeIndex]
                 viewer.preludeIndex += 1
                 if viewer.preludeIndex == viewer.prelude.count { viewer.prelude = []; viewer.preludeIndex = 0 }
-                if message.flags.isDisjoint(with: viewer.unwanted) { self.sendOne(message, to: viewer, scratch: scratch) }
+                if self.form.wireFormat == .packets {
+                    self.deliver(message, to: viewer)
+                } else if message.flags.isDisjoint(with: viewer.unwanted) {
+                    self.sendOne(message, to: viewer, scratch: scratch)
+                }
                 continue
             }
             guard cursor < self.ring.head else { break }
@@ -328,7 +332,11 @@ package final class LoopFanout {
                 viewer.sink.notify(viewer, change)
                 continue
             }
-            if viewer.gate.isOpen, viewer.streamID == 1, !self.ring.isSplit {
+            if self.form.wireFormat == .packets {
+                let message = self.ring[cursor]
+                if viewer.gate.passes(message.flags, sequence: cursor) { self.deliver(message, to: viewer) }
+                cursor += 1
+            } else if viewer.gate.isOpen, viewer.streamID == 1, !self.ring.isSplit {
                 cursor = self.sendBatch(to: viewer, from: cursor)
             } else {
                 let message = self.ring[cursor]
@@ -340,6 +348,12 @@ package final class LoopFanout {
             viewer.cursor = cursor
         }
         if viewer.isJoining { self.noteJoin(of: viewer, nowMs: nowMs) }
+    }
+
+    private func deliver(_ message: EncodedMessage, to viewer: Viewer) {
+        guard message.start != nil else { return }
+        viewer.count(bytes: message.length, messages: 1)
+        viewer.sink.deliver(message)
     }
 
     /// Updates the stall after a send: the viewer has everything, or its socket is full.

@@ -9,6 +9,8 @@ package protocol ViewerSink: AnyObject {
     /// Finishes a message that `write` wrote in part, or not at all when `offset` is 0. Calls `pump` again when there is room. A non-empty `header`
     /// replaces the message's own first header.
     func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int)
+    /// Sends one message, in the wire format `packets`; the others use `write` and `finish`. The message's memory may be kept.
+    func deliver(_ message: EncodedMessage)
     func notify(_ viewer: Viewer, _ change: StreamChange)
     /// The viewer is behind and will not get all pictures. Rare: once per skip.
     func skipped(_ viewer: Viewer, behindMs: Int64)
@@ -23,6 +25,7 @@ package protocol ViewerSink: AnyObject {
 }
 
 extension ViewerSink {
+    package func deliver(_ message: EncodedMessage) {}
     package func skipped(_ viewer: Viewer, behindMs: Int64) {}
 }
 

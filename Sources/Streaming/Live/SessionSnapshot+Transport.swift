@@ -11,5 +11,6 @@ extension SessionSnapshot {
         case wsMP4 = "ws-fmp4"
         case wssMP4 = "wss-fmp4"
         case hls
+        case webrtc
     }
 }

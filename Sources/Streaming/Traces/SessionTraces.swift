@@ -59,7 +59,7 @@ extension CloseReason {
             true
         case .clientClosed, .streamEnded, .accessDenied, .credentialThrottled, .rateLimited, .diskFull, .hookUnavailable, .proxyHeader,
             .forbidden, .roomClosed, .noRoom, .registryUnavailable, .dropped, .kicked, .roomEnded, .loop, .takenOver, .overloaded,
-            .tooManyConnections, .tooManyFromAddress, .tooManyPublishers, .tooManyViewers, .memoryLimit, .serverShutdown:
+            .tooManyConnections, .tooManyFromAddress, .tooManyPublishers, .tooManyViewers, .memoryLimit, .serverShutdown, .unplayable:
             false
         }
     }

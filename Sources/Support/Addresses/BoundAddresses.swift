@@ -4,11 +4,14 @@ package struct BoundAddresses: Sendable, Equatable {
     package var rtmps: HostPort?
     package var http: HostPort
     package var https: HostPort?
+    /// UDP.
+    package var webrtc: HostPort?
 
-    package init(rtmp: HostPort, rtmps: HostPort?, http: HostPort, https: HostPort? = nil) {
+    package init(rtmp: HostPort, rtmps: HostPort?, http: HostPort, https: HostPort? = nil, webrtc: HostPort? = nil) {
         self.rtmp = rtmp
         self.rtmps = rtmps
         self.http = http
         self.https = https
+        self.webrtc = webrtc
     }
 }

@@ -1,0 +1,407 @@
+import Access
+import DTLSSRTP
+import HTTPServer
+import Listening
+import Logging
+import NIOCore
+import Packaging
+import RTMP
+import Relay
+import ServerConfiguration
+import Sockets
+import Streaming
+import Support
+import Synchronization
+import Trace
+import WebRTC
+
+extension DatagramRun: PacketOutput {}
+
+/// A viewer by WebRTC, from its offer until either side ends. Loop-bound; datagrams come by its ``Inbox``.
+final class WebRTCViewer: LiveConnection {
+    /// The viewer as other threads know it.
+    final class Inbox: Sendable {
+        let loop: LoopContext
+        let path: String
+        /// The user name of its ICE.
+        let user: String
+        private let viewer: NIOLoopBoundBox<WebRTCViewer?>
+
+        init(_ loop: LoopContext, _ path: String, user: String) {
+            self.loop = loop
+            self.path = path
+            self.user = user
+            self.viewer = NIOLoopBoundBox.makeEmptyBox(valueType: WebRTCViewer.self, eventLoop: loop.relay.eventLoop)
+        }
+
+        /// On the loop.
+        func set(_ viewer: WebRTCViewer?) { self.viewer.value = viewer }
+
+        func give(_ datagram: ByteBuffer, from address: DatagramAddress) {
+            self.loop.relay.eventLoop.execute { self.viewer.value?.receive(datagram, from: address) }
+        }
+
+        func end(_ reason: CloseReason) { self.loop.relay.eventLoop.execute { self.viewer.value?.close(reason, detail: nil) } }
+    }
+
+    /// What admission and the offer have decided.
+    struct Play {
+        let session: PlaySession
+        let negotiation: Negotiation
+        let own: Negotiation.Own
+        let token: String
+        let client: String?
+        /// Nil while nobody publishes.
+        let packets: PacketStream?
+    }
+
+    let id: UInt64
+    private let play: Play
+    private let inbox: Inbox
+    private let services: WebRTCServices
+    private let loop: LoopContext
+    private let peer: PeerConnection
+    private let run: DatagramRun
+    private let openedMs: Int64
+    private let charge: MemoryCharge
+    private var viewer: Viewer?
+    private var isOver = false
+    private var isOpening = true
+    private var bytesReceived: UInt64 = 0
+    private var known: Set<DatagramAddress> = []
+    private var timer: Scheduled<Void>?
+    /// Bytes that may go out now, and when they were counted.
+    private var allowance = WebRTCViewer.breathBytes
+    private var allowedMs: Int64 = 0
+    private var isBreathing = false
+    private var countedRepeats: UInt64 = 0
+    private var countedKeyframes: UInt64 = 0
+    var trace: SessionTrace?
+
+    /// A burst goes out at this pace: what comes faster, the buffers of home routers and players lose. 52 Mbit/s.
+    private static let breathBytes = 32 << 10
+    private static let breathMs: Int64 = 5
+    /// Addresses from which a client's checks have come, over its life.
+    private static let mostAddresses = 64
+    /// A viewer's keys, contexts of libssl, lists of sent packets.
+    private static let memoryBytes = 90 << 10
+    /// Sound that is older when it comes here is late for everybody.
+    private static let oldSoundMs: Int64 = 300
+
+    /// On `loop`, where `play` has begun.
+    init(_ play: Play, _ inbox: Inbox, _ services: WebRTCServices, _ context: DTLSContext, _ run: DatagramRun, on loop: LoopContext) {
+        self.id = play.session.request.session
+        self.play = play
+        self.inbox = inbox
+        self.services = services
+        self.loop = loop
+        self.run = run
+        self.openedMs = loop.relay.nowMs
+        self.peer = PeerConnection(play.negotiation, play.own, context, nowMs: loop.relay.nowMs)
+        self.charge = MemoryCharge(services.ledger)
+        self.charge.set(Self.memoryBytes)
+        inbox.set(self)
+        loop.add(self)
+        services.port.add(inbox, user: play.own.user)
+        self.record(.here, .state, "offered", "plays \(self.path), offers \(play.negotiation.offered)")
+        self.plan()
+    }
+
+    private var path: String { self.play.session.stream.path }
+    private var connections: Connections { self.services.playback.connections }
+    private var remote: String { self.play.session.request.remote?.ipAddress ?? "unknown" }
+
+    var metadata: Logger.Metadata {
+        [
+            "conn": "\(self.id)", "remote": "\(self.remote)", "role": "play", "transport": "webrtc",
+            "app": "\(self.play.session.request.address.app)", "stream": "\(self.play.session.request.address.name)",
+        ]
+    }
+
+    // MARK: In
+
+    fileprivate func receive(_ datagram: ByteBuffer, from address: DatagramAddress) {
+        guard !self.isOver else { return }
+        self.bytesReceived &+= UInt64(datagram.readableBytes)
+        let nowMs = self.loop.relay.nowMs
+        datagram.withUnsafeReadableBytes { self.peer.receive($0, from: address, nowMs: nowMs) }
+        self.follow(nowMs: nowMs)
+    }
+
+    /// Does what the peer's state asks for.
+    private func follow(nowMs: Int64) {
+        self.sendWaiting()
+        for address in self.peer.addresses where self.known.count < Self.mostAddresses && self.known.insert(address).inserted {
+            self.services.port.add(self.inbox, address: address)
+            self.record(.received, .state, "checked", "from \(address.text)")
+        }
+        switch self.peer.state {
+        case .checking, .handshaking: return
+        case .over(let end): return self.close(end.reason, detail: end.words(self.peer))
+        case .connected: break
+        }
+        if self.isOpening { self.connected(nowMs: nowMs) }
+        let packets = self.peer.popControlPackets()
+        guard !packets.isEmpty, let media = self.peer.media, self.aim() else { return }
+        if packets.contains(.goodbye) { return self.close(.clientClosed, detail: nil) }
+        let wantsKeyframe = media.receive(packets, nowMs: nowMs, to: self.run)
+        self.flush()
+        if wantsKeyframe, let viewer = self.viewer {
+            self.record(.received, .message, "keyframe wanted", lasts: false)
+            self.beginBurst(media)
+            self.loop.relay.restart(viewer)
+        }
+    }
+
+    private func connected(nowMs: Int64) {
+        self.isOpening = false
+        self.services.opened(self.id)
+        self.services.count { $0.connected += 1 }
+        self.record(.here, .state, "connected", "after \(self.peer.connectedAfterMs ?? 0) ms, to \(self.peer.address?.text ?? "")")
+        guard let media = self.peer.media else { return }
+        let stream = self.services.packets.packets.acquire(self.path, on: self.loop.relay)
+        _ = stream.enterViewer(limit: .max)
+        let viewer = Viewer(stream: stream, .packets, sink: self, nowMs: nowMs)
+        self.viewer = viewer
+        self.beginBurst(media)
+        self.loop.relay.attach(viewer)
+        // It may have begun since the offer, or have stopped for want of viewers.
+        let (packets, path) = (self.services.packets, self.path)
+        Task { _ = await packets.use(path) }
+    }
+
+    private func beginBurst(_ media: MediaSender) {
+        guard let times = (self.services.packets.find(self.path) ?? self.play.packets)?.cachedTimes else { return }
+        media.begin(first: times.first, live: times.newest)
+    }
+
+    // MARK: Out
+
+    private func sendWaiting() {
+        guard let sender = self.services.port.sender else { return }
+        for (address, bytes) in self.peer.popDatagrams() { _ = bytes.withUnsafeBytes { sender.send($0, to: address) } }
+    }
+
+    /// Points the loop's run at this viewer. Returns false if nothing may be sent.
+    private func aim() -> Bool {
+        guard let sender = self.services.port.sender, let address = self.peer.address else { return false }
+        self.run.begin(sender, to: address)
+        return true
+    }
+
+    private func flush() {
+        self.run.flush()
+        self.services.port.count(lost: self.run.popLost())
+    }
+
+    /// Counts bytes that went out; past the pace, the viewer is ready again after a breath.
+    private func spend(_ bytes: Int, nowMs: Int64) {
+        let earned = Int(clamping: max(0, nowMs - self.allowedMs)).multipliedReportingOverflow(by: Self.breathBytes / Int(Self.breathMs))
+        self.allowance =
+            earned.overflow ? Self.breathBytes : min(Self.breathBytes, self.allowance + min(earned.partialValue, 2 * Self.breathBytes))
+        self.allowedMs = nowMs
+        self.allowance -= bytes
+        guard self.allowance <= 0, !self.isBreathing else { return }
+        self.isBreathing = true
+        let owed = Int64(-self.allowance / (Self.breathBytes / Int(Self.breathMs)))
+        self.loop.relay.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(min(1_000, owed + Self.breathMs))) { [weak self] in
+            guard let self else { return }
+            self.isBreathing = false
+            self.allowance = Self.breathBytes
+            self.allowedMs = self.loop.relay.nowMs
+            if let viewer = self.viewer { self.loop.relay.pump(viewer) }
+        }
+    }
+
+    // MARK: Deadlines and closing
+
+    private func plan() {
+        let nowMs = self.loop.relay.nowMs
+        let waitMs = max(1, self.peer.nextMs(nowMs: nowMs) - nowMs)
+        self.timer = self.loop.relay.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(waitMs)) { [weak self] in
+            guard let self, !self.isOver else { return }
+            self.tick()
+            if !self.isOver { self.plan() }
+        }
+    }
+
+    private func tick() {
+        let nowMs = self.loop.relay.nowMs
+        self.peer.tick(nowMs: nowMs)
+        self.follow(nowMs: nowMs)
+        guard !self.isOver, let report = self.peer.reportsDue(nowMs: nowMs, wallMs: WallClock.ms), let sender = self.services.port.sender,
+            let address = self.peer.address
+        else { return }
+        _ = report.withUnsafeBytes { sender.send($0, to: address) }
+    }
+
+    func sweep(nowMs: Int64) {
+        if self.trace?.isQuiet(nowMs: nowMs) == true { self.trace = nil }
+        guard let media = self.peer.media else { return }
+        let (repeats, keyframes) = (media.repeated - self.countedRepeats, media.keyframeRequests - self.countedKeyframes)
+        (self.countedRepeats, self.countedKeyframes) = (media.repeated, media.keyframeRequests)
+        if repeats + keyframes > 0 {
+            self.services.count {
+                $0.repeats += repeats
+                $0.keyframeRequests += keyframes
+            }
+        }
+    }
+
+    func shutDown(_ reason: CloseReason) { self.close(reason, detail: nil) }
+
+    func close(_ reason: CloseReason, detail: String?) {
+        guard !self.isOver else { return }
+        self.isOver = true
+        self.record(.here, .state, "closed", detail.map { "\(reason.rawValue): \($0)" } ?? reason.rawValue)
+        self.timer?.cancel()
+        self.peer.close()
+        self.sendWaiting()
+        if self.isOpening {
+            self.services.opened(self.id)
+            self.services.count { $0.failed[reason.rawValue, default: 0] += 1 }
+        }
+        self.services.remove(self.play.token)
+        self.services.port.remove(self.inbox, user: self.play.own.user, addresses: Array(self.known))
+        self.inbox.set(nil)
+        var figures = PlaySession.Figures(bytes: 0)
+        if let viewer = self.viewer {
+            figures = PlaySession.Figures(viewer)
+            self.viewer = nil
+            self.loop.relay.detach(viewer)
+            viewer.stream.leaveViewer()
+            self.services.packets.packets.release(viewer.stream)
+        }
+        figures.bytes = self.peer.media?.bytesSent ?? 0
+        self.loop.remove(self)
+        self.connections.admission.leave(self.id)
+        self.charge.set(0)
+        self.play.session.end(reason, figures)
+        self.connections.counters.update { $0.closed[reason, default: 0] += 1 }
+        defer { self.endTrace(reason) }
+        guard self.connections.closes.pass(reason, from: HostKey.of(self.play.session.request.remote), nowMs: self.loop.relay.nowMs) else {
+            return
+        }
+        var metadata = self.metadata
+        metadata["reason"] = "\(reason.rawValue)"
+        metadata["bytesOut"] = "\(figures.bytes)"
+        metadata["seconds"] = "\((self.loop.relay.nowMs - self.openedMs) / 1_000)"
+        if let detail { metadata["detail"] = "\(detail)" }
+        self.connections.log.info("Connection closed", metadata: metadata)
+    }
+
+    private func record(_ direction: TraceDirection, _ kind: TraceKind, _ name: String, _ text: String = "", lasts: Bool = true) {
+        let nowMs = self.loop.relay.nowMs
+        if self.trace == nil, lasts { self.trace = self.connections.traces.begin(nowMs: nowMs) }
+        self.trace?.add(TraceEntry(atMs: nowMs, direction, kind, name, text), lasts: lasts)
+    }
+
+    private func endTrace(_ reason: CloseReason) {
+        guard let trace = self.trace else { return }
+        self.trace = nil
+        let end = SessionTraces.End(id: self.id, reason: reason, hadRole: true, isPublisher: false, nowMs: self.loop.relay.nowMs)
+        var log = self.connections.log
+        for (key, value) in self.metadata { log[metadataKey: key] = value }
+        self.connections.traces.ended(trace, end, log)
+    }
+
+    // MARK: Queries
+
+    func plays(as user: String, _ paths: Set<ExactText>) -> Bool {
+        self.play.session.pass.user?.exact == user.exact && paths.contains(self.path.exact)
+    }
+
+    func publishes(as user: String, _ paths: Set<ExactText>) -> Bool { false }
+
+    func count(into figures: inout LoopFigures) {
+        figures.connected(by: .webrtc)
+        figures.sent(self.peer.media?.bytesSent ?? 0, of: self.play.session.stream)
+    }
+
+    func snapshot() -> SessionSnapshot {
+        let viewer = self.viewer.flatMap { self.loop.relay.snapshot(of: $0) }
+        let shown = viewer.map {
+            ViewerSnapshot(
+                path: self.path, behindMs: $0.behindMs, isSlow: $0.isSlow || self.isLossy, skippedFrames: $0.skippedFrames,
+                bytesSent: self.peer.media?.bytesSent ?? 0, messagesSent: self.peer.media?.packetsSent ?? 0, isPaused: false)
+        }
+        return SessionSnapshot(
+            id: self.id, remote: self.remote, transport: .webrtc, app: self.play.session.request.address.app, client: self.play.client,
+            user: self.play.session.pass.user, bytesIn: self.bytesReceived, bytesOut: self.peer.media?.bytesSent ?? 0,
+            seconds: (self.loop.relay.nowMs - self.openedMs) / 1_000, publishing: [], viewers: shown.map { [$0] } ?? [])
+    }
+
+    /// A tenth of what it is sent does not arrive, which repeats cannot make good for long.
+    private var isLossy: Bool { (self.peer.media?.reception.loss ?? 0) > 0.1 }
+}
+
+extension WebRTCViewer: ViewerSink {
+    var isReady: Bool { !self.isOver && self.allowance > 0 && self.peer.address != nil }
+    var line: DirectLine? { nil }
+
+    func deliver(_ message: EncodedMessage) {
+        guard let media = self.peer.media, let slab = message.slab, let start = message.start,
+            let bundle = PacketBundle(UnsafeRawBufferPointer(start: start, count: message.length))
+        else { return }
+        let nowMs = self.loop.relay.nowMs
+        // A joiner's burst is of pictures: old sound would only fill its buffer, and be heard late.
+        if bundle.kind != .video, nowMs - message.arrivalMs > Self.oldSoundMs { return }
+        guard self.aim() else { return }
+        media.send(bundle, owner: slab, nowMs: nowMs, to: self.run)
+        self.flush()
+        self.spend(message.length, nowMs: nowMs)
+    }
+
+    func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int { bytes }
+    func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int) {}
+
+    func notify(_ viewer: Viewer, _ change: StreamChange) {
+        guard change == .left else { return }
+        if let problem = self.services.packets.problem(self.path) {
+            return self.close(.unplayable, detail: "\(self.path) cannot be played by WebRTC: \(problem)")
+        }
+        self.close(self.services.playback.admission.endOfPlay(self.path), detail: nil)
+    }
+
+    func skipped(_ viewer: Viewer, behindMs: Int64) { self.record(.here, .state, "skipped", "to a keyframe, \(behindMs) ms behind live") }
+
+    func fellTooFarBehind(_ viewer: Viewer, ms: Int64) { self.close(.tooSlow, detail: "\(ms) ms behind live (relay.maxBehind)") }
+
+    func shed(_ viewer: Viewer) { self.close(.overloaded, detail: "the event loop has more viewers than it can serve") }
+
+    func unsentBytes() -> Int { 0 }
+    func setLowWater(_ bytes: Int) {}
+}
+
+extension PeerConnection.End {
+    /// The word for it in log, API and counters.
+    var reason: CloseReason {
+        switch self {
+        case .goodbye: .clientClosed
+        case .neverChecked, .neverProven: .handshakeTimeout
+        case .handshake(let error): error == nil ? .handshakeTimeout : .protocolError
+        case .consentExpired: .connectionLost
+        }
+    }
+
+    /// What an operator can do about it.
+    func words(_ peer: PeerConnection) -> String? {
+        switch self {
+        case .goodbye: nil
+        case .neverChecked:
+            "no ICE check of the client reached the UDP port: it is closed on the way, or the offered address is not this server's"
+                + " (webrtc.listen, webrtc.addresses)"
+        case .neverProven:
+            "\(peer.checks) ICE checks came from \(peer.addresses.map(\.text).joined(separator: ", ")), but the client answered none of ours"
+        case .handshake(let error): error.map { "\($0)" } ?? "the DTLS handshake did not end in time"
+        case .consentExpired: "the client has not answered for 30 s"
+        }
+    }
+}
+
+extension DatagramAddress {
+    /// "192.0.2.1:8189"
+    var text: String {
+        HostPort(host: IPText.text(self.bytes), port: Int(self.port)).description
+    }
+}

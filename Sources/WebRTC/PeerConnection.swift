@@ -1,0 +1,283 @@
+package import DTLSSRTP
+package import Support
+
+/// One viewer's transport: ICE-lite, DTLS, SRTP over one UDP port that is shared with others. No socket, no clock: datagrams and the time come in,
+/// datagrams go out. Used by one thread at a time.
+///
+/// ```
+/// checking --a check with our password--> handshaking --DTLS done, an address proven--> connected --> over(why)
+/// ```
+/// Media goes to an address only once the peer has answered a check of ours from there: a client cannot aim it at others (RFC 8445 §19.5.1).
+package final class PeerConnection {
+    package enum State: Sendable, Equatable {
+        case checking, handshaking, connected
+        case over(End)
+    }
+
+    package enum End: Sendable, Equatable {
+        /// The peer said goodbye.
+        case goodbye
+        /// No check came, or none that was ours.
+        case neverChecked
+        /// Checks came, but our own got no answer.
+        case neverProven
+        /// The handshake failed, or did not end in time.
+        case handshake(DTLSError?)
+        /// The peer no longer answers.
+        case consentExpired
+    }
+
+    /// An address from which right checks come.
+    private struct Path {
+        let address: DatagramAddress
+        var transaction: [UInt8]
+        var sentMs: Int64 = .min / 2
+        var tries = 0
+        /// When the peer last answered a check of ours from there.
+        var answeredMs: Int64?
+        var isNominated = false
+    }
+
+    private let negotiation: Negotiation
+    private let own: Negotiation.Own
+    private let context: DTLSContext
+    private let password: [UInt8]
+    private let peerPassword: [UInt8]
+    private let bornMs: Int64
+    private var paths: [Path] = []
+    private var selected: DatagramAddress?
+    private var dtls: DTLSServer?
+    private var dtlsAddress: DatagramAddress?
+    private var receiver: SRTPReceiver?
+    private var handshakeMs: Int64?
+    private var outgoing: [(DatagramAddress, [UInt8])] = []
+
+    package private(set) var state = State.checking
+    /// There once the keys are.
+    package private(set) var media: MediaSender?
+    /// Called for each RTCP packet of the peer.
+    package private(set) var controlPackets: [ControlPacket] = []
+    /// Milliseconds from the first check to the connection.
+    package private(set) var connectedAfterMs: Int64?
+    /// Checks with the right password, for messages about what does not connect.
+    package private(set) var checks = 0
+
+    /// A browser has one address, or two when it moves.
+    private static let mostPaths = 8
+    private static let checkMs: Int64 = 5_000
+    private static let firstCheckMs: Int64 = 100
+    private static let firstChecks = 10
+    private static let connectMs: Int64 = 30_000
+    /// RFC 7675 §5.1.
+    private static let consentMs: Int64 = 30_000
+
+    package init(_ negotiation: Negotiation, _ own: Negotiation.Own, _ context: DTLSContext, nowMs: Int64) {
+        self.negotiation = negotiation
+        self.own = own
+        self.context = context
+        self.password = Array(own.password.utf8)
+        self.peerPassword = Array(negotiation.password.utf8)
+        self.bornMs = nowMs
+    }
+
+    /// Where media goes; nil until it may.
+    package var address: DatagramAddress? { self.state == .connected ? self.selected : nil }
+
+    /// The addresses from which right checks came.
+    package var addresses: [DatagramAddress] { self.paths.map(\.address) }
+
+    package var isOver: Bool { if case .over = self.state { true } else { false } }
+
+    /// What is to be sent now.
+    package func popDatagrams() -> [(to: DatagramAddress, bytes: [UInt8])] {
+        defer { self.outgoing = [] }
+        return self.outgoing.map { (to: $0.0, bytes: $0.1) }
+    }
+
+    package func popControlPackets() -> [ControlPacket] {
+        defer { self.controlPackets = [] }
+        return self.controlPackets
+    }
+
+    // MARK: In
+
+    /// Takes in a datagram. One that is nobody's here is dropped without a word.
+    package func receive(_ datagram: UnsafeRawBufferPointer, from address: DatagramAddress, nowMs: Int64) {
+        guard !self.isOver, let first = datagram.first else { return }
+        if STUNMessage.isMessage(first) {
+            self.receiveSTUN(datagram, from: address, nowMs: nowMs)
+        } else if DTLSServer.isRecord(first) {
+            self.receiveDTLS(datagram, from: address, nowMs: nowMs)
+        } else if datagram.count > 1, first >> 6 == 2, (192...223).contains(datagram[1]), self.knows(address) {
+            // RFC 5761 §4: RTCP by its packet type; a viewer sends no RTP.
+            guard let clear = self.receiver?.openControl(datagram) else { return }
+            self.controlPackets += ControlPacket.parse(clear)
+        }
+    }
+
+    private func knows(_ address: DatagramAddress) -> Bool { self.paths.contains { $0.address == address } }
+
+    // MARK: ICE
+
+    private func receiveSTUN(_ bytes: UnsafeRawBufferPointer, from address: DatagramAddress, nowMs: Int64) {
+        guard let message = STUNMessage(bytes) else { return }
+        switch message.kind {
+        case .request: self.check(message, bytes, from: address, nowMs: nowMs)
+        case .success: self.answered(message, bytes, from: address, nowMs: nowMs)
+        case .indication, .failure: break
+        }
+    }
+
+    private func check(_ message: STUNMessage, _ bytes: UnsafeRawBufferPointer, from address: DatagramAddress, nowMs: Int64) {
+        guard message.username == "\(self.own.user):\(self.negotiation.user)", message.isIntact(bytes, password: self.password) else {
+            return
+        }
+        guard !message.saysControlled else {
+            return self.send(STUNMessage.roleConflict(message).bytes(password: self.password), to: address)
+        }
+        self.checks += 1
+        if self.state == .checking {
+            self.state = .handshaking
+            self.handshakeMs = nowMs
+        }
+        self.send(STUNMessage.success(message, to: address).bytes(password: self.password), to: address)
+        if !self.knows(address) {
+            // The oldest that is not in use makes room.
+            if self.paths.count >= Self.mostPaths, let index = self.paths.firstIndex(where: { $0.address != self.selected }) {
+                self.paths.remove(at: index)
+            }
+            self.paths.append(Path(address: address, transaction: MessageIntegrity.random(STUNMessage.transactionBytes)))
+        }
+        guard let index = self.paths.firstIndex(where: { $0.address == address }) else { return }
+        if message.usesCandidate, !self.paths[index].isNominated {
+            for other in self.paths.indices { self.paths[other].isNominated = other == index }
+        }
+        if self.paths[index].answeredMs == nil, nowMs - self.paths[index].sentMs >= Self.firstCheckMs {
+            self.sendCheck(index, nowMs: nowMs)
+        }
+        self.select()
+    }
+
+    private func sendCheck(_ index: Int, nowMs: Int64) {
+        self.paths[index].sentMs = nowMs
+        self.paths[index].tries += 1
+        let check = STUNMessage.check("\(self.negotiation.user):\(self.own.user)", transaction: self.paths[index].transaction)
+        self.send(check.bytes(password: self.peerPassword), to: self.paths[index].address)
+    }
+
+    private func answered(_ message: STUNMessage, _ bytes: UnsafeRawBufferPointer, from address: DatagramAddress, nowMs: Int64) {
+        guard let index = self.paths.firstIndex(where: { $0.address == address }), message.transaction == self.paths[index].transaction,
+            message.isIntact(bytes, password: self.peerPassword)
+        else { return }
+        self.paths[index].answeredMs = nowMs
+        self.paths[index].tries = 0
+        // The next check has a number of its own.
+        self.paths[index].transaction = MessageIntegrity.random(STUNMessage.transactionBytes)
+        self.select()
+    }
+
+    /// Chooses the proven address that the client nominated, or the only one.
+    private func select() {
+        let proven = self.paths.filter { $0.answeredMs != nil }
+        guard let chosen = proven.first(where: \.isNominated) ?? proven.first(where: { $0.address == self.selected }) ?? proven.first else {
+            return
+        }
+        self.selected = chosen.address
+        self.connectIfReady()
+    }
+
+    // MARK: DTLS
+
+    private func receiveDTLS(_ datagram: UnsafeRawBufferPointer, from address: DatagramAddress, nowMs: Int64) {
+        // No state before a check with our password has come from there.
+        guard self.knows(address) else { return }
+        do throws(DTLSError) {
+            if self.dtls == nil { self.dtls = try DTLSServer(self.context, expected: self.negotiation.fingerprints) }
+        } catch {
+            return self.end(.handshake(error))
+        }
+        self.dtlsAddress = address
+        self.dtls?.receive(datagram)
+        self.followDTLS(nowMs: nowMs)
+    }
+
+    private func followDTLS(nowMs: Int64) {
+        guard let dtls = self.dtls, let address = self.dtlsAddress else { return }
+        for datagram in dtls.popDatagrams() { self.send(datagram, to: address) }
+        switch dtls.state {
+        case .handshaking: break
+        case .connected(let keys):
+            guard self.media == nil else { return }
+            do throws(DTLSError) {
+                self.receiver = try SRTPReceiver(keys)
+                self.media = try MediaSender(self.negotiation, self.own, keys)
+                self.connectedAfterMs = nowMs - (self.handshakeMs ?? nowMs)
+                self.connectIfReady()
+            } catch {
+                self.end(.handshake(error))
+            }
+        case .closed: self.end(.goodbye)
+        case .failed(let error): self.end(.handshake(error))
+        }
+    }
+
+    private func connectIfReady() {
+        guard self.state == .handshaking, self.media != nil, self.selected != nil else { return }
+        self.state = .connected
+    }
+
+    // MARK: Time
+
+    /// Applies deadlines; call it at ``nextMs(nowMs:)``, or more often.
+    package func tick(nowMs: Int64) {
+        guard !self.isOver else { return }
+        if self.state == .connected {
+            guard let path = self.paths.first(where: { $0.address == self.selected }), let answeredMs = path.answeredMs,
+                nowMs - answeredMs < Self.consentMs
+            else { return self.end(.consentExpired) }
+        } else if nowMs - self.bornMs >= Self.connectMs {
+            if self.paths.isEmpty { return self.end(.neverChecked) }
+            return self.end(self.selected == nil ? .neverProven : .handshake(nil))
+        }
+        if let dtls = self.dtls, dtls.state == .handshaking, let retryMs = dtls.retryMs, retryMs == 0 {
+            dtls.timeout()
+            self.followDTLS(nowMs: nowMs)
+        }
+        for index in self.paths.indices {
+            let path = self.paths[index]
+            let isNews = path.answeredMs == nil
+            // An address that does not answer is asked ten times, one that did for as long as it is in use.
+            guard isNews ? path.tries < Self.firstChecks : path.address == self.selected else { continue }
+            let waitMs = isNews || path.tries > 0 && path.tries < Self.firstChecks ? Self.firstCheckMs << min(path.tries, 4) : Self.checkMs
+            if nowMs - path.sentMs >= waitMs { self.sendCheck(index, nowMs: nowMs) }
+        }
+    }
+
+    /// When ``tick(nowMs:)`` is due at the latest.
+    package func nextMs(nowMs: Int64) -> Int64 {
+        if self.state == .connected { return nowMs + 1_000 }
+        return nowMs + min(self.dtls?.retryMs ?? 50, 50)
+    }
+
+    /// Says goodbye, if there is anybody to say it to.
+    package func close() {
+        guard !self.isOver else { return }
+        if let goodbye = self.media?.goodbye(), let address = self.address { self.send(goodbye, to: address) }
+        self.dtls?.close()
+        if let dtls = self.dtls, let address = self.dtlsAddress { for datagram in dtls.popDatagrams() { self.send(datagram, to: address) } }
+        self.state = .over(.goodbye)
+    }
+
+    /// Protected RTCP that is due: reports of what was sent. `wallMs`: since 1970.
+    package func reportsDue(nowMs: Int64, wallMs: Int64) -> [UInt8]? {
+        guard self.state == .connected else { return nil }
+        return self.media?.reportsDue(nowMs: nowMs, wallMs: wallMs)
+    }
+
+    private func end(_ end: End) {
+        if self.isOver { return }
+        self.state = .over(end)
+    }
+
+    private func send(_ bytes: [UInt8], to address: DatagramAddress) { self.outgoing.append((address, bytes)) }
+}

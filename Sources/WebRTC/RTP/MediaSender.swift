@@ -1,0 +1,277 @@
+package import DTLSSRTP
+
+/// Sends a stream's bundles to one viewer: headers, numbers and times of its own, encryption, repeats on request, sender reports. No clock: the time is
+/// an input. Used by one thread at a time.
+package final class MediaSender {
+    /// A track in this viewer's numbering.
+    private struct Track {
+        let source: UInt32
+        /// 2¹⁶ × roll-over counter + sequence number of the next packet. Begins below 2¹⁵, so that a loss at the first roll-over confuses nobody
+        /// (RFC 3711 §3.3.1).
+        var index: UInt64
+        /// Added to the stream's time.
+        let offset: UInt32
+        var packets: UInt32 = 0
+        var octets: UInt32 = 0
+        /// The stream's time of the newest bundle, and when it went out.
+        var last: (time: Int64, clockRate: Int64, atMs: Int64)?
+    }
+
+    /// How the newest report of the viewer judges what it gets.
+    package struct Reception: Sendable, Equatable {
+        /// 0 to 1, since the report before.
+        package var loss: Double = 0
+        package var jitterMs: Double = 0
+        package var roundTripMs: Double?
+        /// Packets lost in all.
+        package var lost: Int32 = 0
+    }
+
+    private let negotiation: Negotiation
+    private let cipher: SRTPSender
+    private var video: Track
+    private var sound: Track
+    private var repeats: Track
+    private var sentVideo = SentBundles()
+    private var catchUp: CatchUp?
+    /// The RTP time of the newest picture sent, without the track's offset.
+    private var lastVideoTime: Int64?
+    /// The NTP time of the stream's time 0: both tracks' reports lie on this line.
+    private var ntpBase: UInt64?
+    private var reportedMs: Int64 = .min / 2
+    private var reports: [(middle: UInt32, atMs: Int64)] = []
+    private var repeatTokens = 0.0
+    private var repeatTokensMs: Int64 = 0
+    private var answeredMs: Int64 = .min / 2
+
+    package private(set) var reception = Reception()
+    package private(set) var repeated: UInt64 = 0
+    package private(set) var requestedRepeats: UInt64 = 0
+    package private(set) var keyframeRequests: UInt64 = 0
+    package private(set) var bytesSent: UInt64 = 0
+    package private(set) var packetsSent: UInt64 = 0
+
+    private static let reportMs: Int64 = 1_000
+    /// Packets that a viewer may get again each second.
+    private static let repeatsPerSecond = 1_000.0
+    private static let keyframeIntervalMs: Int64 = 500
+    /// RTP's header, a repeat's number, and what protection adds.
+    private static let header = 12
+
+    package init(_ negotiation: Negotiation, _ own: Negotiation.Own, _ keys: SRTPKeys) throws(DTLSError) {
+        self.negotiation = negotiation
+        self.cipher = try SRTPSender(keys)
+        func track(_ source: UInt32) -> Track {
+            Track(source: source, index: UInt64(UInt16.random(in: 1..<0x4000)), offset: UInt32.random(in: 0...UInt32.max))
+        }
+        self.video = track(own.videoSource)
+        self.sound = track(own.soundSource)
+        self.repeats = track(own.repeatSource)
+    }
+
+    // MARK: Joining
+
+    /// The pictures from `first` to `live`, in 90,000ths, are not shown at their own pace: each gets a time shortly before live, so that the
+    /// viewer decodes them at once and is at the live picture then.
+    package func begin(first: Int64, live: Int64) {
+        self.catchUp = CatchUp(first: first, live: live, after: self.lastVideoTime)
+    }
+
+    // MARK: Bundles
+
+    /// Sends a bundle. `owner`: keeps its bytes. Returns false for one that this viewer has no format for.
+    @discardableResult
+    package func send(_ bundle: PacketBundle, owner: AnyObject, nowMs: Int64, to output: some PacketOutput) -> Bool {
+        guard let kind = bundle.kind.sound else { return self.sendVideo(bundle, owner, nowMs, output) }
+        guard let type = self.negotiation.sound[kind] else { return false }
+        let time = UInt32(truncatingIfNeeded: bundle.time) &+ self.sound.offset
+        bundle.forEach { payload, _ in self.write(payload, type, time, marker: false, &self.sound, output) }
+        self.sound.last = (bundle.time, bundle.kind.clockRate, nowMs)
+        return true
+    }
+
+    private func sendVideo(_ bundle: PacketBundle, _ owner: AnyObject, _ nowMs: Int64, _ output: some PacketOutput) -> Bool {
+        guard let format = self.negotiation.format(for: bundle.profile) else { return false }
+        var time = bundle.time
+        if let catchUp = self.catchUp {
+            if let shown = catchUp.time(of: bundle.time) { time = shown } else { self.catchUp = nil }
+        }
+        // A picture behind another is shown behind it.
+        if let last = self.lastVideoTime, self.catchUp != nil || time <= last, last - time < 90_000 { time = max(time, last + 1) }
+        self.lastVideoTime = time
+        let rtpTime = UInt32(truncatingIfNeeded: time) &+ self.video.offset
+        let first = self.video.index
+        bundle.forEach { payload, isLast in self.write(payload, format.payloadType, rtpTime, marker: isLast, &self.video, output) }
+        if self.catchUp == nil { self.video.last = (bundle.time, bundle.kind.clockRate, nowMs) }
+        guard self.negotiation.repeatsOnRequest else { return true }
+        self.sentVideo.append(
+            SentBundles.Sent(
+                owner: owner, bytes: bundle.bytes, first: first, count: Int(self.video.index - first), time: rtpTime,
+                payloadType: format.payloadType, atMs: nowMs))
+        return true
+    }
+
+    /// RFC 3550 §5.1. `number`: that of the packet that this one repeats (RFC 4588 §4).
+    @inline(__always)
+    private func write(
+        _ payload: UnsafeRawBufferPointer, _ type: UInt8, _ time: UInt32, marker: Bool, _ track: inout Track, _ output: some PacketOutput
+    ) {
+        let written = self.protect(payload, type, time, marker: marker, source: track.source, index: track.index, output)
+        guard written > 0 else { return }
+        output.commit(written)
+        track.index += 1
+        track.packets &+= 1
+        track.octets &+= UInt32(truncatingIfNeeded: payload.count)
+        self.bytesSent &+= UInt64(written)
+        self.packetsSent &+= 1
+    }
+
+    private func protect(
+        _ payload: UnsafeRawBufferPointer, _ type: UInt8, _ time: UInt32, marker: Bool, source: UInt32, index: UInt64,
+        _ output: some PacketOutput
+    ) -> Int {
+        let space = output.reserve(Self.header + payload.count + self.cipher.profile.overhead)
+        guard space.count >= Self.header else { return 0 }
+        let first = UInt32(0x80) << 24 | UInt32(marker ? 0x80 | type : type) << 16 | UInt32(UInt16(truncatingIfNeeded: index))
+        space.storeBytes(of: first.bigEndian, as: UInt32.self)
+        space.storeBytes(of: time.bigEndian, toByteOffset: 4, as: UInt32.self)
+        space.storeBytes(of: source.bigEndian, toByteOffset: 8, as: UInt32.self)
+        return self.cipher.protect(header: Self.header, payload: payload, ssrc: source, index: index, into: space)
+    }
+
+    // MARK: The viewer's reports
+
+    /// Handles RTCP. Returns true if the viewer needs a keyframe, which it is given at most twice a second.
+    package func receive(_ packets: [ControlPacket], nowMs: Int64, to output: some PacketOutput) -> Bool {
+        var wantsKeyframe = false
+        for packet in packets {
+            switch packet {
+            case .report(let report): self.note(report, nowMs: nowMs)
+            case .missing(let source, let numbers) where source == self.video.source: self.repeatPackets(numbers, nowMs: nowMs, to: output)
+            case .keyframeWanted(let source) where source == self.video.source || source == 0:
+                self.keyframeRequests += 1
+                wantsKeyframe = true
+            case .missing, .keyframeWanted, .goodbye: break
+            }
+        }
+        guard wantsKeyframe, nowMs - self.answeredMs >= Self.keyframeIntervalMs else { return false }
+        self.answeredMs = nowMs
+        return true
+    }
+
+    private func note(_ report: ControlPacket.ReceptionReport, nowMs: Int64) {
+        guard report.source == self.video.source || report.source == self.sound.source && !self.negotiation.hasVideo else { return }
+        let rate = report.source == self.video.source ? 90.0 : 48.0
+        self.reception.loss = Double(report.fractionLost) / 256
+        self.reception.jitterMs = Double(report.jitter) / rate
+        self.reception.lost = report.lost
+        if let sent = self.reports.last(where: { $0.middle == report.lastReport }) {
+            self.reception.roundTripMs = max(0, Double(nowMs - sent.atMs) - Double(report.sinceLastReport) * 1_000 / 65_536)
+        }
+    }
+
+    private func repeatPackets(_ numbers: [UInt16], nowMs: Int64, to output: some PacketOutput) {
+        self.requestedRepeats += UInt64(numbers.count)
+        self.repeatTokens = min(
+            Self.repeatsPerSecond, self.repeatTokens + Double(nowMs - self.repeatTokensMs) * Self.repeatsPerSecond / 1_000)
+        self.repeatTokensMs = nowMs
+        for number in numbers {
+            guard self.repeatTokens >= 1 else { return }
+            // The newest packet with this number.
+            let behind = UInt64(UInt16(truncatingIfNeeded: self.video.index &- 1) &- number)
+            guard behind < self.video.index, let sent = self.sentVideo.find(self.video.index - 1 - behind),
+                let bundle = PacketBundle(sent.bytes)
+            else { continue }
+            let index = self.video.index - 1 - behind
+            guard let (payload, isLast) = bundle.payload(Int(index - sent.first)) else { continue }
+            self.repeatTokens -= 1
+            self.repeated += 1
+            let type = self.negotiation.video.first { $0.payloadType == sent.payloadType }?.repeats
+            guard let type else {
+                // The same bytes under the same index.
+                let written = self.protect(
+                    payload, sent.payloadType, sent.time, marker: isLast, source: self.video.source, index: index, output)
+                if written > 0 { output.commit(written) }
+                continue
+            }
+            // RFC 4588 §4: the original number, then the payload.
+            var copy: [UInt8] = []
+            copy.reserveCapacity(2 + payload.count)
+            copy.append16(number)
+            copy += payload
+            copy.withUnsafeBytes { self.write($0, type, sent.time, marker: isLast, &self.repeats, output) }
+        }
+    }
+
+    // MARK: Sender reports
+
+    /// The protected reports, if they are due. `wallMs`: since 1970.
+    package func reportsDue(nowMs: Int64, wallMs: Int64) -> [UInt8]? {
+        guard nowMs - self.reportedMs >= Self.reportMs else { return nil }
+        var reports: [SenderReport] = []
+        for track in [self.video, self.sound] {
+            guard let last = track.last else { continue }
+            let mediaMs = Double(last.time) * 1_000 / Double(last.clockRate)
+            let base: UInt64
+            if let known = self.ntpBase {
+                base = known
+            } else {
+                // RFC 868: 70 years from 1900 to 1970. The newest frame's time is now.
+                base = Self.ntp(ms: Double(wallMs) + 2_208_988_800_000 - Double(nowMs - last.atMs) - mediaMs)
+                self.ntpBase = base
+            }
+            reports.append(
+                SenderReport(
+                    source: track.source, ntp: base &+ Self.ntp(ms: mediaMs),
+                    rtpTime: UInt32(truncatingIfNeeded: last.time) &+ track.offset, packets: track.packets, octets: track.octets))
+        }
+        guard !reports.isEmpty else { return nil }
+        self.reportedMs = nowMs
+        for report in reports { self.reports.append((UInt32(truncatingIfNeeded: report.ntp >> 16), nowMs)) }
+        self.reports.removeFirst(max(0, self.reports.count - 8))
+        return self.cipher.protectControl(SenderReport.compound(reports, name: Negotiation.canonicalName))
+    }
+
+    private static func ntp(ms: Double) -> UInt64 {
+        let seconds = (ms / 1_000).rounded(.down)
+        // Ten thousand years; media has no time beyond.
+        guard abs(seconds) < 3e11 else { return 0 }
+        return UInt64(bitPattern: Int64(seconds)) << 32 &+ UInt64((ms / 1_000 - seconds) * 4_294_967_296)
+    }
+
+    /// The protected goodbye.
+    package func goodbye() -> [UInt8]? {
+        var sources: [UInt32] = []
+        if self.negotiation.hasVideo { sources.append(self.video.source) }
+        if self.negotiation.hasSound { sources.append(self.sound.source) }
+        // A compound packet begins with a report (RFC 3550 §6.1); an empty one will do.
+        var bytes: [UInt8] = [0x80, 201, 0, 1]
+        bytes.append32(sources.first ?? 0)
+        return self.cipher.protectControl(bytes + SenderReport.goodbye(sources))
+    }
+}
+
+/// The times of a joiner's first pictures: squeezed into the moment before live. A value.
+struct CatchUp: Equatable {
+    private let first: Int64
+    private let live: Int64
+    private let start: Int64
+
+    /// The pictures take this long at most, in 90,000ths.
+    private static let longest: Int64 = 9_000
+
+    init?(first: Int64, live: Int64, after last: Int64?) {
+        guard first < live else { return nil }
+        self.first = first
+        self.live = live
+        self.start = max(live - min(Self.longest, live - first), last.map { $0 + 1 } ?? .min)
+    }
+
+    /// Nil for pictures past live, which keep their own times.
+    func time(of time: Int64) -> Int64? {
+        guard time < self.live else { return nil }
+        let room = max(0, self.live - self.start)
+        let share = Double(max(0, time - self.first)) / Double(self.live - self.first)
+        return self.start + Int64(Double(room) * share)
+    }
+}

@@ -1,0 +1,257 @@
+package import DTLSSRTP
+
+/// H.264's profile as offers and sequence headers name it: profile_idc and the constraint flags (RFC 6184 §8.1). A value.
+package struct H264Profile: Sendable, Hashable {
+    package let idc: UInt8
+    package let constraints: UInt8
+
+    package init(idc: UInt8, constraints: UInt8) {
+        self.idc = idc
+        self.constraints = constraints
+    }
+
+    /// Reads "42e01f", of which the level is not heeded: browsers decode more than they say, and refuse nothing by it.
+    init?(levelID: some StringProtocol) {
+        guard levelID.utf8.count == 6, let number = UInt32(levelID, radix: 16) else { return nil }
+        self.init(idc: UInt8(truncatingIfNeeded: number >> 16), constraints: UInt8(truncatingIfNeeded: number >> 8))
+    }
+
+    /// What a decoder of a profile can do: one of a higher rank decodes those below, with exceptions that no camera uses.
+    var rank: Int {
+        switch self.idc {
+        // constraint_set1: what Main has in common with Baseline.
+        case 66: self.constraints & 0x40 != 0 ? 0 : 1
+        case 77: 2
+        case 88: 3
+        case 100: 4
+        default: 5
+        }
+    }
+}
+
+/// What one viewer and this server have agreed on. A value.
+package struct Negotiation: Sendable, Equatable {
+    package struct Video: Sendable, Equatable {
+        package let payloadType: UInt8
+        let profile: H264Profile
+        /// The payload type of its repeats (RFC 4588).
+        package let repeats: UInt8?
+        fileprivate let format: SessionOffer.Format
+    }
+
+    package enum Sound: UInt8, Sendable, CaseIterable { case opus = 1, pcmu, pcma }
+
+    /// H.264 formats with packetization mode 1, in the client's order.
+    package private(set) var video: [Video] = []
+    package private(set) var sound: [Sound: UInt8] = [:]
+    package let user: String
+    package let password: String
+    package let fingerprints: [Fingerprint]
+    /// Whether the peer says which packets it lacks.
+    package private(set) var repeatsOnRequest = false
+    private var offer: SessionOffer
+    private var acceptedVideo: Int?
+    private var acceptedSound: Int?
+
+    /// Throws what the client could do better.
+    package init(_ offer: SessionOffer) throws(SessionDescriptionError) {
+        self.offer = offer
+        let wanted = offer.media.indices.filter { index in
+            let media = offer.media[index]
+            return (media.kind == "video" || media.kind == "audio") && media.direction != .sendonly && media.direction != .inactive
+        }
+        guard let first = wanted.first else {
+            throw .unsupported("The offer has no m-line for video or sound that it wants to receive (a=recvonly or a=sendrecv).")
+        }
+        let transport = offer.media[first]
+        guard let user = transport.user ?? offer.user, let password = transport.password ?? offer.password else {
+            throw .missing("a=ice-ufrag and a=ice-pwd")
+        }
+        let fingerprints = transport.fingerprints.isEmpty ? offer.fingerprints : transport.fingerprints
+        guard !fingerprints.isEmpty else { throw .missing("a=fingerprint with sha-256, sha-384 or sha-512") }
+        guard transport.setup ?? offer.setup ?? "actpass" != "passive" else {
+            throw .unsupported(
+                "The offer says a=setup:passive, but this server waits for the client's handshake; a=setup:actpass is expected.")
+        }
+        self.user = user
+        self.password = password
+        self.fingerprints = fingerprints
+        for index in wanted {
+            let media = offer.media[index]
+            // All on one transport (RFC 9143); what is not in the bundle has none.
+            guard index == first || offer.bundle.contains(media.mid) && offer.bundle.contains(transport.mid) else { continue }
+            if media.kind == "video", self.acceptedVideo == nil {
+                self.video = Self.formats(of: media)
+                self.acceptedVideo = self.video.isEmpty ? nil : index
+                self.repeatsOnRequest = self.video.contains { media.nacked.contains($0.payloadType) }
+            } else if media.kind == "audio", self.acceptedSound == nil {
+                for format in media.formats {
+                    switch (format.codec, format.clockRate) {
+                    case ("opus", 48_000) where self.sound[.opus] == nil: self.sound[.opus] = format.payloadType
+                    case ("pcmu", 8_000) where self.sound[.pcmu] == nil: self.sound[.pcmu] = format.payloadType
+                    case ("pcma", 8_000) where self.sound[.pcma] == nil: self.sound[.pcma] = format.payloadType
+                    default: break
+                    }
+                }
+                self.acceptedSound = self.sound.isEmpty ? nil : index
+            }
+        }
+        guard self.acceptedVideo != nil || self.acceptedSound != nil else {
+            throw .unsupported(
+                "The offer has neither H.264 with packetization-mode=1 nor Opus, PCMU or PCMA, which are what this server sends. It has "
+                    + "\(Self.names(offer)).")
+        }
+    }
+
+    package var hasVideo: Bool { self.acceptedVideo != nil }
+    package var hasSound: Bool { self.acceptedSound != nil }
+    /// The client wants video, but none that this server sends.
+    package var lacksVideo: Bool {
+        self.acceptedVideo == nil
+            && self.offer.media.contains { $0.kind == "video" && $0.direction != .sendonly && $0.direction != .inactive }
+    }
+    /// The codecs of the offer, for messages: at most twelve.
+    package var offered: String { Self.names(self.offer) }
+
+    private static func names(_ offer: SessionOffer) -> String {
+        var names: [String] = []
+        for format in offer.media.flatMap(\.formats) where !format.codec.isEmpty && format.codec != "rtx" {
+            let name = String(format.codec.filter { $0.isLetter || $0.isNumber || $0 == "-" })
+            if !names.contains(name), names.count < 12 { names.append(name) }
+        }
+        return names.isEmpty ? "no codec" : names.joined(separator: ", ")
+    }
+
+    private static func formats(of media: SessionOffer.Media) -> [Video] {
+        media.formats.compactMap { format in
+            guard format.codec == "h264", format.clockRate == 90_000, format.parameter("packetization-mode") == "1" else { return nil }
+            // RFC 6184 §8.1: without the parameter it is Baseline at level 1.
+            let profile = format.parameter("profile-level-id").flatMap { H264Profile(levelID: $0) } ?? H264Profile(idc: 66, constraints: 0)
+            let repeats = media.formats.first { $0.codec == "rtx" && $0.parameter("apt") == String(format.payloadType) }
+            return Video(payloadType: format.payloadType, profile: profile, repeats: repeats?.payloadType, format: format)
+        }
+    }
+
+    /// The format in which a stream of this profile is sent: the same one, or the least that covers it, or the best that there is.
+    package func format(for profile: H264Profile) -> Video? {
+        if let same = self.video.first(where: { $0.profile.idc == profile.idc && $0.profile.rank == profile.rank }) { return same }
+        let above = self.video.filter { $0.profile.rank >= profile.rank }.min { $0.profile.rank < $1.profile.rank }
+        return above ?? self.video.max { $0.profile.rank < $1.profile.rank }
+    }
+
+    // MARK: The answer
+
+    /// The server's side of the transport.
+    package struct Own: Sendable {
+        package var user: String
+        package var password: String
+        package var fingerprint: Fingerprint
+        /// "192.0.2.1 8189", the addresses at which the server's port is reached, the best first.
+        package var candidates: [(address: String, port: Int)]
+        package var videoSource: UInt32
+        package var repeatSource: UInt32
+        package var soundSource: UInt32
+
+        package init(
+            user: String, password: String, fingerprint: Fingerprint, candidates: [(address: String, port: Int)], videoSource: UInt32,
+            repeatSource: UInt32, soundSource: UInt32
+        ) {
+            self.user = user
+            self.password = password
+            self.fingerprint = fingerprint
+            self.candidates = candidates
+            self.videoSource = videoSource
+            self.repeatSource = repeatSource
+            self.soundSource = soundSource
+        }
+    }
+
+    /// The answer's text. `session`: a number that tells it from others.
+    package func answer(_ own: Own, session: UInt64) -> String {
+        var lines = ["v=0", "o=- \(session >> 1) 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=ice-lite"]
+        let accepted = [self.acceptedVideo, self.acceptedSound].compactMap { $0 }.sorted()
+        let mids = accepted.map { self.offer.media[$0].mid }.filter { !$0.isEmpty }
+        if !mids.isEmpty { lines.append("a=group:BUNDLE \(mids.joined(separator: " "))") }
+        lines.append("a=msid-semantic: WMS *")
+        for (index, media) in self.offer.media.enumerated() {
+            if index == self.acceptedVideo {
+                lines += self.section(media, self.videoLines(media, own), own, hasTransport: index == accepted.first)
+            } else if index == self.acceptedSound {
+                lines += self.section(media, self.soundLines(media, own), own, hasTransport: index == accepted.first)
+            } else {
+                // RFC 3264 §6: a rejected stream has port 0.
+                let formats = media.formats.isEmpty ? "0" : media.formats.map { "\($0.payloadType)" }.joined(separator: " ")
+                lines += ["m=\(media.kind) 0 \(media.protocolName) \(formats)", "c=IN IP4 0.0.0.0", "a=inactive"]
+                if !media.mid.isEmpty { lines.append("a=mid:\(media.mid)") }
+            }
+        }
+        return lines.joined(separator: "\r\n") + "\r\n"
+    }
+
+    private func section(
+        _ media: SessionOffer.Media, _ formats: (types: [UInt8], lines: [String]), _ own: Own, hasTransport: Bool
+    ) -> [String] {
+        let port = hasTransport ? own.candidates.first?.port ?? 9 : 9
+        var lines = [
+            "m=\(media.kind) \(port) \(media.protocolName) \(formats.types.map(String.init).joined(separator: " "))",
+            "c=IN IP4 0.0.0.0", "a=rtcp:9 IN IP4 0.0.0.0", "a=ice-ufrag:\(own.user)", "a=ice-pwd:\(own.password)",
+            "a=fingerprint:\(own.fingerprint.text)", "a=setup:passive",
+        ]
+        if !media.mid.isEmpty { lines.append("a=mid:\(media.mid)") }
+        lines += ["a=sendonly", "a=rtcp-mux", "a=rtcp-rsize"]
+        lines += formats.lines
+        guard hasTransport else { return lines }
+        for (index, candidate) in own.candidates.enumerated() {
+            // RFC 8445 §5.1.2.1: type preference 126 of host candidates, then their order, then component 1.
+            let priority = 126 << 24 | max(0, 65_535 - index) << 8 | 255
+            lines.append("a=candidate:\(index + 1) 1 udp \(priority) \(candidate.address) \(candidate.port) typ host")
+        }
+        return lines + ["a=end-of-candidates"]
+    }
+
+    private func videoLines(_ media: SessionOffer.Media, _ own: Own) -> (types: [UInt8], lines: [String]) {
+        var types: [UInt8] = []
+        var lines: [String] = []
+        for video in self.video {
+            types.append(video.payloadType)
+            lines.append("a=rtpmap:\(video.payloadType) H264/90000")
+            if !video.format.parameters.isEmpty { lines.append("a=fmtp:\(video.payloadType) \(video.format.parameters)") }
+            if media.nacked.contains(video.payloadType) { lines.append("a=rtcp-fb:\(video.payloadType) nack") }
+            lines.append("a=rtcp-fb:\(video.payloadType) nack pli")
+            if let repeats = video.repeats {
+                types.append(repeats)
+                lines += ["a=rtpmap:\(repeats) rtx/90000", "a=fmtp:\(repeats) apt=\(video.payloadType)"]
+            }
+        }
+        let hasRepeats = self.video.contains { $0.repeats != nil }
+        if hasRepeats { lines.append("a=ssrc-group:FID \(own.videoSource) \(own.repeatSource)") }
+        lines += Self.source(own.videoSource, "video")
+        if hasRepeats { lines += Self.source(own.repeatSource, "video") }
+        return (types, lines)
+    }
+
+    private func soundLines(_ media: SessionOffer.Media, _ own: Own) -> (types: [UInt8], lines: [String]) {
+        var types: [UInt8] = []
+        var lines: [String] = []
+        if let opus = self.sound[.opus] {
+            types.append(opus)
+            lines += ["a=rtpmap:\(opus) opus/48000/2", "a=fmtp:\(opus) minptime=10;stereo=1;sprop-stereo=1"]
+        }
+        if let type = self.sound[.pcmu] {
+            types.append(type)
+            lines.append("a=rtpmap:\(type) PCMU/8000")
+        }
+        if let type = self.sound[.pcma] {
+            types.append(type)
+            lines.append("a=rtpmap:\(type) PCMA/8000")
+        }
+        return (types, lines + Self.source(own.soundSource, "audio"))
+    }
+
+    /// One name for both tracks, so that clients play them in step (RFC 7022, RFC 8830).
+    static let canonicalName = "earshot"
+
+    private static func source(_ source: UInt32, _ track: String) -> [String] {
+        ["a=ssrc:\(source) cname:\(Self.canonicalName)", "a=ssrc:\(source) msid:\(Self.canonicalName) \(track)"]
+    }
+}

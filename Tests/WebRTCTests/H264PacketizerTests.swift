@@ -1,0 +1,114 @@
+import NIOCore
+import Testing
+
+@testable import WebRTC
+
+@Suite struct H264PacketizerTests {
+    private static let sps = ByteBuffer(bytes: [0x67, 0x64, 0x00, 0x1F, 0xAC])
+    private static let pps = ByteBuffer(bytes: [0x68, 0xEE, 0x3C])
+
+    private static func packetizer() -> H264Packetizer { H264Packetizer(sequenceSets: [Self.sps], pictureSets: [Self.pps]) }
+
+    private static func unit(_ header: UInt8, _ count: Int) -> ByteBuffer {
+        ByteBuffer(bytes: [header] + (1..<max(1, count)).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+    }
+
+    private static func payloads(_ bundle: ByteBuffer) throws -> (PacketBundle.Kind, isKeyframe: Bool, H264Profile, Int64, [[UInt8]]) {
+        try bundle.withUnsafeReadableBytes { bytes in
+            let read = try #require(PacketBundle(bytes))
+            var payloads: [[UInt8]] = []
+            read.forEach { payload, isLast in
+                payloads.append([UInt8](payload))
+                #expect(isLast == (payloads.count == read.count))
+            }
+            return (read.kind, read.isKeyframe, read.profile, read.time, payloads)
+        }
+    }
+
+    /// A client's side (RFC 6184 §5.7, §5.8): the units in order.
+    static func depacketized(_ payloads: [[UInt8]]) -> [[UInt8]] {
+        var units: [[UInt8]] = []
+        for payload in payloads {
+            switch payload[0] & 0x1F {
+            case 24:
+                var offset = 1
+                while offset + 2 <= payload.count {
+                    let length = Int(payload[offset]) << 8 | Int(payload[offset + 1])
+                    units.append(Array(payload[(offset + 2)..<(offset + 2 + length)]))
+                    offset += 2 + length
+                }
+            case 28:
+                if payload[1] & 0x80 != 0 { units.append([payload[0] & 0xE0 | payload[1] & 0x1F]) }
+                units[units.count - 1] += payload.dropFirst(2)
+            default: units.append(payload)
+            }
+        }
+        return units
+    }
+
+    @Test func aKeyframeHasItsSetsBeforeIt() throws {
+        var packetizer = Self.packetizer()
+        let idr = Self.unit(0x65, 100)
+        let delimiter = ByteBuffer(bytes: [0x09, 0xF0])
+        let information = ByteBuffer(bytes: [0x06, 5, 1, 0, 0x80])
+        let bundle = try #require(packetizer.bundle([delimiter, information, idr], time: 90_000))
+        let (kind, isKeyframe, profile, time, payloads) = try Self.payloads(bundle)
+        #expect(kind == .video && isKeyframe && profile == H264Profile(idc: 0x64, constraints: 0) && time == 90_000)
+        // RFC 6184 §5.7.1.
+        #expect(payloads[0] == [0x78, 0, 5, 0x67, 0x64, 0x00, 0x1F, 0xAC, 0, 3, 0x68, 0xEE, 0x3C])
+        #expect(payloads[1] == Array(idr.readableBytesView) && payloads.count == 2)
+    }
+
+    @Test(arguments: [1, 2, 1_169, 1_170, 1_171, 1_172, 2_337, 2_338, 2_339, 5_000, 300_000]) func slicesOfAnySize(_ count: Int) throws {
+        var packetizer = Self.packetizer()
+        let slices = [Self.unit(0x41, count), Self.unit(0x41, 7)]
+        let bundle = try #require(packetizer.bundle(slices, time: -5))
+        let (_, isKeyframe, _, time, payloads) = try Self.payloads(bundle)
+        #expect(!isKeyframe && time == -5)
+        #expect(payloads.allSatisfy { $0.count <= H264Packetizer.longestPayload && !$0.isEmpty })
+        #expect(Self.depacketized(payloads) == slices.map { Array($0.readableBytesView) })
+        // The kernel cuts a run at one size; the last may be shorter.
+        let fragments = payloads.filter { $0[0] & 0x1F == 28 }
+        #expect(Set(fragments.dropLast().map(\.count)).count <= 1 && fragments.last?.count ?? 0 <= fragments.first?.count ?? 0)
+    }
+
+    /// A new size comes within a picture, without a sequence header.
+    @Test func setsInThePictureReplaceTheHeaders() throws {
+        var packetizer = Self.packetizer()
+        let other = ByteBuffer(bytes: [0x67, 0x42, 0xE0, 0x1E, 0x01])
+        let bundle = try #require(packetizer.bundle([other, Self.unit(0x65, 10)], time: 0))
+        let (_, _, profile, _, payloads) = try Self.payloads(bundle)
+        #expect(profile == H264Profile(idc: 0x42, constraints: 0xE0))
+        #expect(Self.depacketized(payloads).prefix(2) == [Array(other.readableBytesView), Array(Self.pps.readableBytesView)])
+        let next = try #require(packetizer.bundle([Self.unit(0x65, 10)], time: 0))
+        #expect(try Self.payloads(next).2 == H264Profile(idc: 0x42, constraints: 0xE0), "they stay in force")
+    }
+
+    @Test func nothingToShow() {
+        var packetizer = Self.packetizer()
+        #expect(packetizer.bundle([], time: 0) == nil && packetizer.bundle([ByteBuffer(), Self.sps], time: 0) == nil)
+    }
+
+    /// first_mb_in_slice and slice_type of H.264 §7.3.3, by hand: "1" is 0, "010" 1, "00111" 6, "00110" 5.
+    @Test func slicesOfTypeB() {
+        func slice(_ bits: String, header: UInt8 = 0x01) -> ByteBuffer {
+            let padded = bits + String(repeating: "1", count: (8 - bits.count % 8) % 8)
+            let bytes = stride(from: 0, to: padded.count, by: 8).map { UInt8(padded.dropFirst($0).prefix(8), radix: 2) ?? 0 }
+            return ByteBuffer(bytes: [header] + bytes)
+        }
+        #expect(H264Packetizer.hasBSlice([slice("1010")]) && H264Packetizer.hasBSlice([slice("100111")]))
+        #expect(
+            !H264Packetizer.hasBSlice([slice("11")]) && !H264Packetizer.hasBSlice([slice("100110")])
+                && !H264Packetizer.hasBSlice([slice("1011")]))
+        #expect(!H264Packetizer.hasBSlice([slice("1010", header: 0x65)]), "an IDR picture has none")
+        #expect(H264Packetizer.hasBSlice([slice("0000000000010000000000" + "010")]), "behind 2,047 macroblocks")
+        #expect(
+            !H264Packetizer.hasBSlice([ByteBuffer(bytes: [0x01])]) && !H264Packetizer.hasBSlice([ByteBuffer(bytes: [0x01, 0, 0, 0, 0])]))
+    }
+
+    @Test func bundlesOfOthersAreNotRead() {
+        for bytes in [[], [UInt8](repeating: 0, count: 19), [UInt8](repeating: 0, count: 20), [UInt8](repeating: 0xFF, count: 40)] {
+            #expect(bytes.withUnsafeBytes { PacketBundle($0) == nil })
+        }
+    }
+}

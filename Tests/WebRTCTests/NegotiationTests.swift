@@ -1,0 +1,140 @@
+import DTLSSRTP
+import Foundation
+import Testing
+
+@testable import WebRTC
+
+/// Offers of real clients, and what is answered.
+@Suite struct NegotiationTests {
+    private static func recorded(_ name: String) throws -> String {
+        let url = try #require(Bundle.module.url(forResource: "Offers/\(name)", withExtension: "sdp"))
+        return try String(contentsOf: url, encoding: .utf8)
+    }
+
+    private static func own() throws -> Negotiation.Own {
+        Negotiation.Own(
+            user: "abcdefgh", password: "01234567890123456789abcdef", fingerprint: try DTLSContext().fingerprint,
+            candidates: [("192.0.2.1", 8_189), ("2001:db8::1", 8_189)], videoSource: 11, repeatSource: 12, soundSource: 13)
+    }
+
+    /// Chromium 156, headless, recvonly video and audio.
+    @Test func chromium() throws {
+        let negotiation = try Negotiation(SessionOffer(Self.recorded("chromium-156")))
+        #expect(
+            negotiation.user == "HblJ" && negotiation.fingerprints.count == 1 && negotiation.repeatsOnRequest && !negotiation.lacksVideo)
+        // Packetization mode 1 alone: 42001f, 42e01f, 4d001f, f4001f.
+        #expect(negotiation.video.count == 4 && negotiation.video.allSatisfy { $0.repeats != nil })
+        #expect(negotiation.sound[.pcmu] == 0 && negotiation.sound[.pcma] == 8 && negotiation.sound[.opus] == 111)
+        let lines = try negotiation.answer(Self.own(), session: 7).split(separator: "\r\n").map(String.init)
+        #expect(lines[0] == "v=0" && lines.contains("a=ice-lite") && lines.contains("a=group:BUNDLE 0 1"))
+        #expect(lines.filter { $0.hasPrefix("m=") }.count == 2 && lines.filter { $0 == "a=sendonly" }.count == 2)
+        #expect(lines.filter { $0 == "a=setup:passive" }.count == 2 && lines.filter { $0 == "a=rtcp-mux" }.count == 2)
+        #expect(
+            lines.filter { $0.hasPrefix("a=candidate:") } == [
+                "a=candidate:1 1 udp 2130706431 192.0.2.1 8189 typ host", "a=candidate:2 1 udp 2130706175 2001:db8::1 8189 typ host",
+            ])
+        // What is answered was offered, with the same parameters.
+        let offer = try Self.recorded("chromium-156")
+        for line in lines where line.hasPrefix("a=fmtp:") && line.contains("profile-level-id") { #expect(offer.contains(line)) }
+        #expect(!lines.contains { $0.contains("VP8") || $0.contains("AV1") || $0.contains("packetization-mode=0") })
+    }
+
+    /// The format that covers the stream's profile; the level never matters.
+    @Test func theFormatFollowsTheProfile() throws {
+        let negotiation = try Negotiation(SessionOffer(Self.recorded("chromium-156")))
+        func profile(_ idc: UInt8, _ constraints: UInt8 = 0) -> UInt8? {
+            negotiation.format(for: H264Profile(idc: idc, constraints: constraints))?.profile.idc
+        }
+        #expect(profile(66, 0xE0) == 66 && profile(77) == 77)
+        // High 4:4:4 (f4) decodes High, which is not offered.
+        #expect(profile(100) == 0xF4)
+        let main = try Negotiation(SessionOffer(Self.offer(video: ["96 42e01f", "97 4d001f"])))
+        #expect(main.format(for: H264Profile(idc: 100, constraints: 0))?.payloadType == 97, "the best that there is")
+        // Safari's 640c and 42e0.
+        let safari = try Negotiation(SessionOffer(Self.offer(video: ["98 42e01f", "96 640c1f"])))
+        #expect(safari.format(for: H264Profile(idc: 100, constraints: 0x0C))?.payloadType == 96)
+        #expect(safari.format(for: H264Profile(idc: 66, constraints: 0xC0))?.payloadType == 98)
+    }
+
+    private static let fingerprint = "sha-256 " + Array(repeating: "AB", count: 32).joined(separator: ":")
+
+    /// `video`: payload type and profile-level-id of each format.
+    static func offer(
+        video: [String] = ["96 42e01f"], sound: String? = "111 opus/48000/2", direction: String = "recvonly", setup: String = "actpass",
+        atSession: Bool = true, extra: String = ""
+    ) -> String {
+        let transport = "a=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\na=fingerprint:\(Self.fingerprint)\r\na=setup:\(setup)\r\n"
+        var text = "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE v a\r\n" + (atSession ? transport : "")
+        if !video.isEmpty {
+            let types = video.map { $0.split(separator: " ")[0] }.joined(separator: " ")
+            text += "m=video 9 UDP/TLS/RTP/SAVPF \(types)\r\na=mid:v\r\na=\(direction)\r\n" + (atSession ? "" : transport)
+            for format in video {
+                let words = format.split(separator: " ")
+                text += "a=rtpmap:\(words[0]) H264/90000\r\na=fmtp:\(words[0]) packetization-mode=1;profile-level-id=\(words[1])\r\n"
+            }
+        }
+        if let sound {
+            text +=
+                "m=audio 9 UDP/TLS/RTP/SAVPF \(sound.split(separator: " ")[0])\r\na=mid:a\r\na=\(direction)\r\n"
+                + (atSession ? "" : transport)
+            text += "a=rtpmap:\(sound)\r\n"
+        }
+        return text + extra
+    }
+
+    /// Credentials at the session's level (srs#3521) or at each m-line's; sendrecv (Safari); sound or video alone; lines twice (ZLM#3038).
+    @Test func shapesOfOffers() throws {
+        for atSession in [true, false] {
+            let negotiation = try Negotiation(SessionOffer(Self.offer(direction: "sendrecv", atSession: atSession)))
+            #expect(negotiation.hasVideo && negotiation.hasSound)
+            let answer = try negotiation.answer(Self.own(), session: 1)
+            #expect(answer.contains("a=sendonly") && !answer.contains("a=sendrecv"))
+        }
+        let alone = try Negotiation(SessionOffer(Self.offer(video: [])))
+        #expect(!alone.hasVideo && alone.hasSound && !alone.lacksVideo)
+        #expect(try alone.answer(Self.own(), session: 1).contains("a=group:BUNDLE a\r\n"))
+        #expect(try !Negotiation(SessionOffer(Self.offer(sound: nil))).hasSound)
+        #expect(try Negotiation(SessionOffer(Self.offer(extra: "a=mid:a\r\na=mid:a\r\n"))).hasSound)
+        // Lines that end in \n alone.
+        #expect(try Negotiation(SessionOffer(Self.offer().replacing("\r\n", with: "\n"))).hasVideo)
+    }
+
+    /// A rejected m-line keeps its place, with port 0.
+    @Test func whatIsNotSentIsRejected() throws {
+        let offer = Self.offer(extra: "m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\na=mid:d\r\n")
+        let lines = try Negotiation(SessionOffer(offer)).answer(Self.own(), session: 1).split(separator: "\r\n").filter {
+            $0.hasPrefix("m=")
+        }
+        #expect(lines.count == 3 && lines[2].hasPrefix("m=application 0 UDP/DTLS/SCTP"))
+        // Firefox of Debian offers no H.264.
+        let vp8 = Self.offer(video: []).replacing(
+            "m=audio", with: "m=video 9 UDP/TLS/RTP/SAVPF 120\r\na=mid:v\r\na=recvonly\r\na=rtpmap:120 VP8/90000\r\nm=audio")
+        let firefox = try Negotiation(SessionOffer(vp8))
+        #expect(firefox.lacksVideo && firefox.hasSound && firefox.offered == "vp8, opus")
+    }
+
+    @Test func refusalsSayWhy() {
+        func refusal(_ offer: String) -> SessionDescriptionError? {
+            do throws(SessionDescriptionError) {
+                _ = try Negotiation(try SessionOffer(offer))
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(refusal("") == .invalid(line: 1, "\"v=0\" is expected first"))
+        #expect(refusal("hello") == .invalid(line: 1, "no \"type=value\""))
+        #expect(refusal("v=0\r\n") == .missing("an m-line"))
+        #expect(refusal(Self.offer(direction: "sendonly"))?.description.contains("a=recvonly") == true)
+        #expect(refusal(Self.offer(setup: "passive"))?.description.contains("actpass") == true)
+        #expect(refusal(Self.offer().replacing("a=ice-ufrag:abcd\r\n", with: "")) == .missing("a=ice-ufrag and a=ice-pwd"))
+        #expect(refusal(Self.offer().replacing("abcd", with: "a d")) != nil && refusal(Self.offer().replacing("abcd", with: "abc")) != nil)
+        #expect(refusal(Self.offer().replacing("sha-256", with: "sha-1")) == .missing("a=fingerprint with sha-256, sha-384 or sha-512"))
+        #expect(refusal(String(repeating: "a=x\r\n", count: 20_000)) == .tooLong(bytes: 100_000, limit: 65_536))
+        #expect(refusal("v=0\r\n" + String(repeating: "a=\n", count: 5_000)) == .tooMany("lines", limit: 4_096))
+        let many = "v=0\r\n" + String(repeating: "m=audio 9 RTP 0\r\n", count: 17)
+        #expect(refusal(many) == .tooMany("m-lines", limit: 16))
+        #expect(refusal("v=0\r\nm=audio 9 RTP 200\r\n")?.description.contains("payload type") == true)
+        #expect(refusal("v=0\r\nm=audio 99999 RTP 0\r\n") != nil && refusal("v=0\r\nm=audio\r\n") != nil)
+    }
+}
