@@ -28,7 +28,7 @@ steps: ## every step of check, test and verify, with its time and last result (A
 rounds: ## `make test` several times in a row (ARGS='5', ARGS='1 2': once, with two busy loops beside it)
 	@exec scripts/rounds.sh $(ARGS)
 
-players: ## OBS, VLC, mpv, ffmpeg, gstreamer, rtmpdump, Chromium, hls.js and mpegts.js with streams of every kind (75 minutes; fourteen cases are part of `make test` and `make verify`)
+players: ## OBS, VLC, mpv, ffmpeg, gstreamer, rtmpdump, Chromium, aiortc, hls.js and mpegts.js with streams of every kind (80 minutes; 22 cases are part of `make test` and `make verify`)
 	@exec scripts/players.sh $(ARGS)
 
 torture: ## kills, stops, full and failing disks, power cuts, clock leaps, hostile clients, bad webhooks (hours; two minutes of it are a step of `make verify`)

@@ -29,7 +29,7 @@ let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "
 // What the fuzz targets drive.
 let fuzzed = [
     "Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "LinkTransport", "Rooms", "ServerConfiguration", "Listening", "HTTPServer", "Apps",
-    "Access", "Relay",
+    "Access", "Relay", "DTLSSRTP", "WebRTC",
     "LibC",
 ]
 let fuzzPackages: [Target.Dependency] = [
@@ -277,7 +277,7 @@ let package = Package(
         tests("MediaTests", "Media TestSupport", [nioCore]),
         tests("HealthTests", "Health Media"),
         tests("RTMPTests", "RTMP", [nioCore], resources: [.copy("Vectors")]),
-        tests("SocketsTests", "LibC Sockets TestSupport", [nioCore, nioPosix]),
+        tests("SocketsTests", "LibC Sockets Support TestSupport", [nioCore, nioPosix]),
         tests("DTLSSRTPTests", "DTLSSRTP"),
         tests("WebRTCTests", "COpenSSL DTLSSRTP Support WebRTC", [nioCore], resources: [.copy("Offers")]),
         tests("RelayTests", "Health LibC Media RTMP Relay Sockets Support TestSupport", [nioCore]),
@@ -312,7 +312,7 @@ let package = Package(
             [nioCore]),
         tests(
             "PackagingTests",
-            "EarshotServer FFmpeg HLS HLSCheck HTTPServer Media Packaging Relay RoomRegistry Rooms ServerConfiguration Store Streaming Support TestSupport",
+            "EarshotServer FFmpeg HLS HLSCheck HTTPServer Media Packaging Relay RoomRegistry Rooms ServerConfiguration Store Streaming Support TestSupport WebRTC",
             [logging, nioCore, nioEmbedded, nioPosix]),
         tests(
             "TalkbackTests",

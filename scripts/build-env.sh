@@ -7,7 +7,7 @@
 
 # The targets that are tested under the address sanitizer and fuzzed, and what they depend on (EARSHOT_CORE).
 # shellcheck disable=SC2034
-ADDRESS_CORE=LibC,CFileStatus,Support,Media,RTMP,HLS,Talk,FFmpeg,LinkTransport,Health,Sockets,Relay,CFFmpeg,CLibRTMP,COpenSSL,HLSCheck,SignalCheck,MediaClips,TestSupport,CZlib
+ADDRESS_CORE=LibC,CFileStatus,Support,Media,RTMP,HLS,Talk,FFmpeg,LinkTransport,Health,Sockets,Relay,DTLSSRTP,WebRTC,CFFmpeg,CLibRTMP,COpenSSL,HLSCheck,SignalCheck,MediaClips,TestSupport,CZlib
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 

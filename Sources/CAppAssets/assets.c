@@ -50,6 +50,9 @@ static const unsigned char board_js[] = {
 static const unsigned char live_player_js[] = {
 #embed "../Console/Assets/live-player.js"
 };
+static const unsigned char whep_js[] = {
+#embed "../Console/Assets/whep.js"
+};
 
 #define ASSET(bytes, name) {name, bytes, sizeof bytes}
 static const struct app_asset assets[] = {
@@ -69,6 +72,7 @@ static const struct app_asset assets[] = {
     ASSET(board_css, "board.css"),
     ASSET(board_js, "board.js"),
     ASSET(live_player_js, "live-player.js"),
+    ASSET(whep_js, "whep.js"),
 };
 
 size_t app_asset_count(void) { return sizeof assets / sizeof *assets; }

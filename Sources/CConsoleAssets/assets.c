@@ -101,6 +101,9 @@ static const unsigned char wall_js[] = {
 static const unsigned char webhooks_js[] = {
 #embed "../Console/Assets/webhooks.js"
 };
+static const unsigned char whep_js[] = {
+#embed "../Console/Assets/whep.js"
+};
 static const unsigned char words_js[] = {
 #embed "../Console/Assets/words.js"
 };
@@ -140,6 +143,7 @@ static const struct console_asset assets[] = {
     ASSET(viewers_js, "viewers.js"),
     ASSET(wall_js, "wall.js"),
     ASSET(webhooks_js, "webhooks.js"),
+    ASSET(whep_js, "whep.js"),
     ASSET(words_js, "words.js"),
 };
 

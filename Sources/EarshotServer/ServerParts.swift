@@ -110,6 +110,7 @@ package final class ServerParts: Sendable {
         self.rtmp = RTMPServices(live, streams, connections, self.admission, self.talk)
         self.playback = PlaybackServices(live, streams, connections, self.admission, self.remuxers, self.talk, sessions)
         self.webrtc = WebRTCServices(self.playback, self.packets)
+        figures.add { [webrtc = self.webrtc] sources in sources.webrtc = { [weak webrtc] in webrtc?.metrics ?? MetricFigures.WebRTC() } }
         self.readiness = Readiness(rooms: rooms, streams: streams, storeWatch: self.storeWatch)
         self.follow()
     }
@@ -164,5 +165,17 @@ package final class ServerParts: Sendable {
         self.remuxers.stop()
         self.packets.stop()
         self.streams.stop()
+    }
+}
+
+extension WebRTCServices {
+    /// Its counts as the metrics show them.
+    fileprivate var metrics: MetricFigures.WebRTC {
+        let counts = self.figures
+        var metrics = MetricFigures.WebRTC()
+        (metrics.offers, metrics.connected, metrics.failed) = (counts.offers, counts.connected, counts.failed)
+        (metrics.repeatedPackets, metrics.keyframeRequests) = (counts.repeats, counts.keyframeRequests)
+        (metrics.strangeDatagrams, metrics.lostDatagrams) = (self.port.dropped, self.port.lost)
+        return metrics
     }
 }

@@ -255,7 +255,7 @@ package final class PeerConnection {
 
     /// When ``tick(nowMs:)`` is due at the latest.
     package func nextMs(nowMs: Int64) -> Int64 {
-        if self.state == .connected { return nowMs + 1_000 }
+        if self.state == .connected { return nowMs + (self.media?.reportIntervalMs ?? 1_000) }
         return nowMs + min(self.dtls?.retryMs ?? 50, 50)
     }
 

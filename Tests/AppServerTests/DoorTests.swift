@@ -46,6 +46,11 @@ struct Knock: Sendable, CustomTestStringConvertible {
 }
 
 extension Door {
+    /// An offer of WebRTC, as short as one may be.
+    private static let offer =
+        "v=0\r\na=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\na=fingerprint:sha-256 "
+        + Array(repeating: "00", count: 32).joined(separator: ":") + "\r\nm=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=recvonly\r\n"
+
     /// Requests as a client of the door sends them, without a credential.
     var knocks: [Knock] {
         func knock(_ method: String, _ path: String, _ body: String = "", isSocket: Bool = false) -> Knock {
@@ -55,6 +60,11 @@ extension Door {
         case .rtmpPublish, .rtmpPlay, .rtmpTalk: []
         case .player: [knock("GET", "/live/cam1.flv"), knock("GET", "/live/cam1.mp4"), knock("GET", "/live/cam1.flv", isSocket: true)]
         case .hls: [knock("GET", "/live/cam1.m3u8"), knock("GET", "/live/cam1.ts.m3u8"), knock("GET", "/live/cam1.hls/media.m3u8")]
+        case .whep:
+            [
+                Knock(door: self, method: "POST", path: "/whep/live/cam1", body: Self.offer, headers: ["Content-Type: application/sdp"]),
+                knock("DELETE", "/whep/resource/00112233445566778899aabbccddeeff"),
+            ]
         case .listener: [knock("GET", "/talk/cam1/mix.mp4")]
         case .heartbeat: [knock("POST", "/push/live/cam1/heartbeat", #"{"status":"finished"}"#)]
         case .mesh: [knock("GET", "/mesh", isSocket: true), knock("GET", "/mesh/ice")]
@@ -91,6 +101,7 @@ extension Door {
         case .rtmpPublish, .rtmpPlay, .rtmpTalk, .cloud, .appPage, .console, .health: []
         case .player: [knock("GET", "/live/\(inPath).flv"), knock("GET", "/live/\(inPath).mp4", isSocket: true)]
         case .hls: [knock("GET", "/live/\(inPath).m3u8")]
+        case .whep: [knock("POST", "/whep/live/\(inPath)")]
         case .listener: [knock("GET", "/talk/\(inPath)/mix.mp4")]
         case .heartbeat: [knock("POST", "/push/live/\(inPath)/heartbeat", #"{"status":"pushing"}"#)]
         case .mesh:

@@ -16,7 +16,7 @@ from tools import Tools
 def arguments():
     parser = argparse.ArgumentParser(prog="players", description="Real players against a real server.")
     parser.add_argument("--earshot", default=os.environ.get("EARSHOT_BIN"), help="the binary to test (or EARSHOT_BIN)")
-    parser.add_argument("--ci", action="store_true", help="the fourteen cases of `make test` and `make verify`")
+    parser.add_argument("--ci", action="store_true", help="the 22 cases of `make test` and `make verify`")
     parser.add_argument("--only", nargs="+", metavar="WORD", help="only cases whose names hold all of these, e.g. vlc return")
     parser.add_argument("--cases", metavar="NAME,…", default="", help="only these cases, by their whole names")
     parser.add_argument("--without", metavar="NAME,…", default="", help="all but these cases")
@@ -42,6 +42,7 @@ def row(outcome):
     lines = [f"{word}  {outcome.case.name:38} {seconds(outcome.first)} {seconds(outcome.age)} {rate}  {tracks}"]
     # The other server is not judged.
     lines += [f"        {complaint}" for complaint in outcome.wrong if not is_reference]
+    lines += [f"        - {note}" for note in outcome.notes]
     lines += [f"        see {outcome.folder}"] if outcome.folder and not is_reference else []
     return "\n".join(lines)
 

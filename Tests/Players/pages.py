@@ -23,6 +23,57 @@ const video = document.getElementById('video'), url = new URLSearchParams(locati
 if (window.Hls) hls.on(Hls.Events.ERROR, (_, data) => said.push(`${data.details}${data.fatal ? ', fatal' : ''}: ${data.error?.message ?? data.reason ?? ''}`));
 else player.on(mpegts.Events.ERROR, (...what) => said.push(what.slice(0, 2).join(' ')));
 </script>"""
+# WebRTC, as WHEP has it. What it notes of its session is reported with the rest; times are in ms since 1970.
+WHEP_PAGE = b"""<!doctype html><style>html, body { margin: 0; background: #000 } video { width: 100vw; height: 100vh; display: block }</style>
+<video id="video" muted autoplay playsinline></video>
+<script type="module">
+const video = document.getElementById('video'), url = new URLSearchParams(location.search).get('url');
+const rtc = window.rtc = { states: [] }, now = () => performance.timeOrigin + performance.now();
+window.said = [];
+addEventListener('unhandledrejection', (event) => said.push(String(event.reason)));
+const connection = new RTCPeerConnection(), stream = new MediaStream();
+connection.onconnectionstatechange = () => rtc.states.push(connection.connectionState);
+connection.ontrack = ({ track }) => {
+  stream.addTrack(track);
+  track.onended = () => rtc.states.push('ended');
+};
+for (const kind of ['video', 'audio']) connection.addTransceiver(kind, { direction: 'recvonly' });
+await connection.setLocalDescription();
+video.requestVideoFrameCallback(() => { rtc.shown = now(); });
+rtc.offered = now();
+const answer = await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/sdp' }, body: connection.localDescription.sdp });
+const text = await answer.text();
+Object.assign(rtc, { status: answer.status, location: answer.headers.get('Location'), etag: answer.headers.get('ETag'), refusal: answer.ok ? null : text });
+if (answer.ok) await connection.setRemoteDescription({ type: 'answer', sdp: text });
+video.srcObject = stream;
+window.obey = async () => { rtc.left = (await fetch(rtc.location, { method: 'DELETE' })).status; };
+
+const context = new AudioContext(), analyser = context.createAnalyser();
+analyser.fftSize = 8192;
+analyser.smoothingTimeConstant = 0;
+if (stream.getAudioTracks().length) context.createMediaStreamSource(stream).connect(analyser);
+const levels = new Float32Array(analyser.frequencyBinCount);
+// The loudest tone, between the analyser's steps, and its share of the power.
+function tone() {
+  analyser.getFloatFrequencyData(levels);
+  const peak = levels.indexOf(Math.max(...levels));
+  if (peak < 3 || levels[peak] < -80) return null;
+  const [left, most, right] = levels.slice(peak - 1, peak + 2), power = (sum, level) => sum + 10 ** (level / 10);
+  const at = peak + (left - right) / (left - 2 * most + right) / 2;
+  return [at * context.sampleRate / analyser.fftSize, levels.slice(peak - 3, peak + 4).reduce(power, 0) / levels.reduce(power, 0)];
+}
+setInterval(async () => {
+  const all = await connection.getStats();
+  for (const entry of all.values()) {
+    if (entry.type !== 'inbound-rtp') continue;
+    const known = { codec: all.get(entry.codecId)?.mimeType ?? '', received: entry.packetsReceived, bytes: entry.bytesReceived, lost: entry.packetsLost, playout: entry.estimatedPlayoutTimestamp };
+    rtc[entry.kind] = entry.kind !== 'video' ? known : { ...known, decoded: entry.framesDecoded, dropped: entry.framesDropped, freezes: entry.freezeCount,
+      frozenSeconds: entry.totalFreezesDuration, nack: entry.nackCount, pli: entry.pliCount,
+      bufferMs: Math.round(1000 * entry.jitterBufferDelay / entry.jitterBufferEmittedCount) };
+  }
+  rtc.tone = tone();
+}, 200);
+</script>"""
 # Put behind each page, which goes on as it is.
 REPORTER = b"""<script>{
   const video = document.querySelector('video'), events = [];
@@ -30,9 +81,10 @@ REPORTER = b"""<script>{
     video.addEventListener(name, () => events.push(name + '@' + video.currentTime.toFixed(2)));
   setInterval(() => fetch('/report', {method: 'POST', body: JSON.stringify({
     videoBytes: video.webkitVideoDecodedByteCount, audioBytes: video.webkitAudioDecodedByteCount, textTracks: video.textTracks.length,
+    received: video.srcObject?.getTracks().filter((track) => !track.muted).map((track) => track.kind) ?? [],
     width: video.videoWidth, time: video.currentTime, rate: video.playbackRate, ready: video.readyState,
     buffered: Array.from(video.buffered, (_, i) => [video.buffered.start(i), video.buffered.end(i)]),
-    error: video.error ? video.error.message : '', said: window.said?.splice(0) ?? [], status: document.getElementById('status')?.textContent ?? '', events: events.splice(0)})}), 200);
+    error: video.error ? video.error.message : '', said: window.said?.splice(0) ?? [], rtc: window.rtc ?? null, status: document.getElementById('status')?.textContent ?? '', events: events.splice(0)})}).then((answer) => answer.text()).then((order) => order && window.obey(order)), 200);
 }</script>"""
 
 
@@ -51,6 +103,8 @@ class Pages:
         self.last = None
         self.first_at = None
         self.events = []
+        # Said to the page in the answer to its next report.
+        self.order = ""
         # Every text that the page has shown to its user, and every number of ranges that its buffer had.
         self.statuses = []
         owner = self
@@ -61,8 +115,11 @@ class Pages:
 
             def do_POST(self):
                 owner._take(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-                self.send_response(204)
+                order, owner.order = owner.order.encode(), ""
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(order)))
                 self.end_headers()
+                self.wfile.write(order)
 
             def log_message(self, *_):
                 pass
@@ -82,6 +139,8 @@ class Pages:
         kind = "text/html"
         if name == "hls.html":
             page = HLS_PAGE + REPORTER
+        elif name == "whep.html":
+            page = WHEP_PAGE + REPORTER
         elif name == "script.html":
             page = (SCRIPT_PAGE % self.script[1]).encode() + REPORTER
         elif name == "script.js":

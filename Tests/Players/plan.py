@@ -5,6 +5,7 @@ import dataclasses
 RTMP_PLAYERS = ("ffmpeg", "ffmpeg-new", "rtmpdump", "gstreamer", "vlc", "mpv")
 # By their addresses: segments of fragmented MP4, and of MPEG-TS.
 HLS = ("hls", "hls-ts", "page-hls", "page-hls-ts")
+WHEP_PLAYERS = "whepAiortc whepChromium"
 SCRIPT_PLAYERS = ("hls.js-1.4", "hls.js-1.5", "hls.js-1.6", "mpegts.js")
 
 
@@ -16,7 +17,7 @@ class Case:
     protocol: str
     shape: str
     # join: the stream runs. early: it runs, and has just had a keyframe. before: the player waits for it. return: its device drops and is back after 5 s. cut: the server ends the
-    # player's session. asleep: the player's machine sleeps for 8 s. stay: it plays for longer than a group of pictures lasts.
+    # player's session. asleep: the player's machine sleeps for 8 s. stay: it plays for longer than a group of pictures lasts. loss: its network loses packets. refused: it cannot play.
     scene: str = "join"
     server: str = "earshot"
     # With a stream of its own, that no player has asked for before.
@@ -24,14 +25,15 @@ class Case:
 
     @property
     def name(self):
-        parts = [self.player, self.protocol.removeprefix("page-"), self.shape, self.scene]
+        # What plays by WHEP says so in its name.
+        parts = [self.player, *[self.protocol.removeprefix("page-")] * (not self.player.startswith("whep")), self.shape, self.scene]
         parts += [self.server] if self.server != "earshot" else []
         return "/".join(parts)
 
     @property
     def push(self):
         """Cases with the same one share a push, one after the other; None: it needs one of its own."""
-        if self.is_cold or self.scene not in ("join", "stay") or self.shape in ("late-audio", "wrap-2^32", "two-sizes"):
+        if self.is_cold or self.scene not in ("join", "stay", "loss") or self.shape in ("late-audio", "wrap-2^32", "two-sizes"):
             return None
         return (self.server, self.shape)
 
@@ -56,6 +58,22 @@ _MP4 = {"vlc": Bounds(6, 6), "mpv": Bounds(5, 4)}
 _ONE_KIND = {None: (6, 0), "mpv": (5, 5), "vlc": (11, 11)}
 # And FFmpeg looks for the rate of pictures for three seconds or more where there is none.
 _NO_RATE = {None: (3, 0), "gstreamer": (0, 0), "mpv": (3, 3), "vlc": (3, 3)}
+
+
+@dataclasses.dataclass(frozen=True)
+class WHEPBounds:
+    """Of players by WHEP: seconds from the offer to the first picture, the age in seconds of the picture that is shown so many seconds after the offer, for
+    how many the picture may stand still, and the share of the sound that is its tone. A value."""
+
+    first: float
+    age: float
+    age_at: float = 1
+    still: float = 1.5
+    clean: float = 0.95
+
+
+# A packet that is lost again when it is repeated costs a player as long as it waits before it asks again; in a handshake of DTLS that is a second.
+WHEP_BOUNDS = {"join": WHEPBounds(1, 0.6), "return": WHEPBounds(1, 0.6, still=7), "loss": WHEPBounds(4, 1, age_at=4, still=2, clean=0.5)}
 
 
 def bounds(case, shape):
@@ -83,8 +101,13 @@ def bounds(case, shape):
         # Segments are as long as the groups then.
         if shape.gop_seconds > 2:
             found = Bounds(found.first + shape.gop_seconds, found.age + 3 * shape.gop_seconds)
+    elif case.player == "whepPage" and shape.name != "b-frames":
+        found = Bounds(6, 0.6)
     elif case.protocol == "page-ws":
         found = Bounds(6, 2.5)
+    elif case.protocol == "whep":
+        # From the program's start, which is most of it.
+        found = Bounds(9 if case.scene == "loss" else 6, 1.5 if case.scene == "loss" else 0.6)
     else:
         found = _MP4.get(case.player, Bounds(4, 2))
         if shape.gop_seconds > 2 and case.player in _MP4:
@@ -105,7 +128,7 @@ def margins(shape):
     return Bounds(MARGIN_FIRST, MARGIN_AGE + shape.gop_seconds / 2)
 
 
-_PROTOCOL = {"chromium": "page-hls", "page": "page-ws", "rtmpdump": "rtmp", "mpegts.js": "page-flv"}
+_PROTOCOL = {"chromium": "page-hls", "page": "page-ws", "rtmpdump": "rtmp", "mpegts.js": "page-flv", "whepAiortc": "whep", "whepChromium": "whep", "whepPage": "page-ws"}
 _PROTOCOL |= {player: "page-hls" for player in SCRIPT_PLAYERS if player.startswith("hls")}
 
 
@@ -151,6 +174,11 @@ def full_plan():
     plan += _cases("plain", "vlc:hls-ts", scene="return")
     plan += _cases("mp3", f"{scripts} chromium page ffmpeg:rtmp")
     plan += _cases("gop-20", "page", scene="stay")
+    plan += _cases("plain", WHEP_PLAYERS) + _cases("gop-10", WHEP_PLAYERS) + _cases("camera", WHEP_PLAYERS, scene="loss")
+    plan += _cases("two-sizes", WHEP_PLAYERS) + _cases("b-frames", "whepAiortc", scene="refused") + _cases("video-only", "whepChromium")
+    plan += _cases("audio-only", WHEP_PLAYERS) + _cases("late-audio", WHEP_PLAYERS) + _cases("wrap-2^32", "whepChromium") + _cases("mp3", "whepAiortc")
+    plan += [case for scene in ("before", "return") for case in _cases("plain", WHEP_PLAYERS + " whepPage", scene=scene)]
+    plan += _cases("plain", "whepPage") + _cases("b-frames", "whepPage")
     plan += _cases("audio-only", "ffmpeg:rtmp", server="nginx-rtmp")
     plan += _cases("video-only", "ffmpeg:rtmp vlc:rtmp", server="nginx-rtmp")
     plan += _cases("variable", "ffmpeg:rtmp mpv:rtmp", server="nginx-rtmp")
@@ -160,7 +188,7 @@ def full_plan():
 
 
 def ci_plan():
-    """Fourteen telling cases, in less than five minutes."""
+    """22 telling cases, in about eight minutes."""
     return [
         Case("chromium", "page-hls", "plain", is_cold=True),
         *_cases("plain", "ffmpeg:rtmp,flv vlc:rtmp mpv:hls page"),
@@ -172,6 +200,12 @@ def ci_plan():
         Case("ffmpeg", "rtmp", "obs"),
         Case("page", "page-ws", "gop-20", scene="stay"),
         Case("hls.js-1.6", "page-hls", "gop-4-silent", is_cold=True),
+        *_cases("plain", WHEP_PLAYERS),
+        *_cases("camera", WHEP_PLAYERS, scene="loss"),
+        Case("whepAiortc", "whep", "two-sizes"),
+        Case("whepAiortc", "whep", "plain", scene="before"),
+        Case("whepChromium", "whep", "plain", scene="return"),
+        Case("whepAiortc", "whep", "b-frames", scene="refused"),
     ]
 
 

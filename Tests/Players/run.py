@@ -11,6 +11,8 @@ import traceback
 
 import clockcode
 import plan
+import whep
+from lossy import LossyNetwork
 from obs import OBSPublisher
 from players import PLAYERS
 from processes import wait_for
@@ -29,6 +31,8 @@ class Outcome:
     age: float | None = None
     rate: float | None = None
     wrong: list[str] = dataclasses.field(default_factory=list)
+    # More figures, for the reader.
+    notes: list[str] = dataclasses.field(default_factory=list)
     skipped: str | None = None
     folder: str | None = None
 
@@ -79,7 +83,8 @@ class Suite:
         try:
             server = self._server(case.server)
             with contextlib.ExitStack() as ending:
-                self._play(case, shape, server, player_class, folder, outcome, ending)
+                play = self._be_refused if case.scene == "refused" else self._play
+                play(case, shape, server, player_class, folder, outcome, ending)
             if not server.is_running:
                 raise Failure("the server ended")
         except (Failure, TimeoutError) as error:
@@ -156,18 +161,29 @@ class Suite:
             player = player_class(server.play_url(case.protocol, name), folder, shape, self.tools)
             ending.callback(player.stop)
             time.sleep(3)
+            if case.protocol == "whep":
+                wait_for("the answer to an offer before there is a device", 10, lambda: player.status)
+                self._expect(outcome, player.status == 201, f"an offer before there is a device is answered with {player.status}")
             publisher = self._publish(case, shape, server.push_url(name), folder, "push")
             ending.callback(publisher.stop)
             begin = publisher.begin
         else:
             publisher, name = self._push(case, shape, server, folder, ending)
             self._wait_to_join(publisher, case, shape)
-            player = player_class(server.play_url(case.protocol, name), folder, shape, self.tools)
+            url = server.play_url(case.protocol, name)
+            if case.scene == "loss":
+                network = ending.enter_context(LossyNetwork(server.http_base))
+                url = network.url(url)
+                ending.callback(lambda: outcome.notes.append(str(network)))
+            player = player_class(url, folder, shape, self.tools)
             ending.callback(player.stop)
             begin = player.begin
         ending.callback(self._save_picture, player, folder, outcome)
         if not shape.video:
             self._judge_sound(player, shape, limits, outcome)
+            if case.protocol == "whep":
+                whep.judge_sound(player, plan.WHEP_BOUNDS["join"], outcome)
+                whep.leave(player, server, name, outcome.wrong)
             return
         # Longer than allowed, so that the figure can be reported. The other server waits for a keyframe.
         patience = limits.first + 12 + (shape.gop_seconds if case.server != "earshot" else 0)
@@ -206,8 +222,24 @@ class Suite:
         self._expect(outcome, publisher.is_running, "the device ended")
         if shape.device == "obs" and case.server == "earshot":
             self._expect_good(server, publisher, name, outcome)
-        if case.player == "page":
+        if case.player in ("page", "whepPage"):
             self._judge_page(player.pages, case, outcome)
+        if case.protocol == "whep":
+            whep.judge(player, case, shape, server, name, outcome)
+
+    def _be_refused(self, case, shape, server, player_class, folder, outcome, ending):
+        """A stream that cannot be played, one that can with requests that cannot be met, and one that is forbidden while it plays."""
+        refusals = whep.Refusals(server, outcome.wrong, outcome.notes, os.path.join(folder, "answers.txt"))
+        _, name = self._push(case, shape, server, folder, ending)
+        plain = f"{name}-plain"
+        publisher = self._publish(case, SHAPES["plain"], server.push_url(plain), folder, "plain")
+        ending.callback(publisher.stop)
+        self._wait_until_live(server, publisher, plain)
+        refusals.offers(name, plain)
+        refusals.session(plain)
+        player = player_class(server.play_url(case.protocol, plain), folder, shape, self.tools)
+        ending.callback(player.stop)
+        refusals.forbidden(plain, player)
 
     def _judge_standstill(self, player, outcome):
         """Since the picture moves, it has never stood still."""
@@ -308,10 +340,10 @@ class Suite:
         self._judge_tracks(player, shape, outcome)
         if shape.audio and hasattr(player, "sound_bytes") and (player.takes_late_tracks or not shape.audio_delay):
             self._expect(outcome, player.sound_bytes > 0, "no sound")
-        if shape.audio_delay and hasattr(player, "pages") and player.takes_late_tracks:
+        if shape.audio_delay and not hasattr(player, "sound_bytes") and player.takes_late_tracks:
             self._expect_sound(player.pages, outcome)
         width = (shape.second_size or shape.size)[0]
-        seen = (getattr(player, "pages", None) and player.pages.last or {}).get("width")
+        seen = player.width()
         if seen:
             self._expect(outcome, seen == width, f"the picture is {seen} wide, not {width}")
 
@@ -355,6 +387,8 @@ class Suite:
         if not shape.audio and outcome.case.protocol in (*plan.HLS, "mp4", "page-ws"):
             # Silence, in case sound comes later.
             expected = sorted([*expected, "audio aac"])
+        if outcome.case.protocol == "whep":
+            expected = ["audio opus" if track.startswith("audio") else track for track in expected]
         seen = outcome.tracks
         if seen is None:
             outcome.wrong.append("the player names no tracks")

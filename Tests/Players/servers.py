@@ -82,6 +82,8 @@ class Earshot:
         if kind:
             return f"{self.http_base}/live/{name}.{kind}"
         signed = self.api(f"rooms/{name}/play-urls")["streams"][0]
+        if protocol == "whep":
+            return re.sub(r"/live/([^?]+)\.mp4", r"/whep/live/\1", signed["mp4"])
         if protocol in ("page-hls", "page-hls-ts"):
             return signed["hls" if protocol == "page-hls" else "hlsTs"]
         if protocol == "page-flv":

@@ -28,6 +28,8 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
     var unsent = 0
     /// Runs inside every write, after its bytes were recorded.
     var onWrite: (() -> Void)?
+    /// Messages of the wire format `packets`.
+    var delivered: [[UInt8]] = []
     private var rest: (message: EncodedMessage, header: [UInt8], offset: Int)?
 
     init(_ loop: RelayLoop) {
@@ -60,6 +62,11 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
         let count = min(wanted, self.writeLimit, self.room ?? Int.max)
         self.room = self.room.map { $0 - count }
         return count
+    }
+
+    func deliver(_ message: EncodedMessage) {
+        self.loop.eventLoop.preconditionInEventLoop()
+        self.delivered.append([UInt8](UnsafeRawBufferPointer(start: message.start, count: message.length)))
     }
 
     func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int) {

@@ -62,6 +62,28 @@ import Testing
         }
     }
 
+    /// Packets are given out message by message, as they came, and again from the keyframe to a viewer that has lost what it needs.
+    @Test func packets() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let frames = try Make.stream(groups: 3)
+            try await relay.publishSingly(Array(frames[..<20]), to: live)
+            for loop in relay.loops {
+                let sink = try await relay.join(live.stream, on: loop, .packets)
+                let joined = try await relay.with(sink) { $0.delivered }
+                let group = frames[15..<20].map { Array($0.payload.readableBytesView) }
+                #expect(Array(joined.suffix(group.count)) == group, "the cached group")
+                #expect(try await relay.with(sink) { $0.bytes.isEmpty && $0.writes == 0 })
+                try await relay.with(sink) { sink in
+                    sink.delivered = []
+                    for viewer in sink.viewers { sink.loop.restart(viewer) }
+                }
+                #expect(try await relay.with(sink) { Array($0.delivered.suffix(group.count)) } == group, "and again")
+                try await relay.with(sink) { $0.close() }
+            }
+        }
+    }
+
     /// A wire format without viewers is neither kept nor made.
     @Test func unusedWireFormatsGo() async throws {
         try await RelayHarness.run { relay in

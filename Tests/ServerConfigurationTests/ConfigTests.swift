@@ -418,6 +418,7 @@ import Testing
         config.apps.classroomWhiteboard = nil
         config.ice = ServerConfig.ICE(lifetimeMs: config.ice.lifetimeMs)
         config.drain.reconnectTo = nil
+        config.webrtc = ServerConfig.WebRTC()
         config.recording.directory = nil
         config.snapshots.directory = nil
         config.limits.memoryBytes = nil

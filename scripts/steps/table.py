@@ -91,7 +91,7 @@ CHECK = [
 # One of each thing that a user does; the other cases are a part of `make verify`.
 CONSOLE = ("login", "wall", "preview", "actions", "talk", "roles", "tokensAndTargets")
 APPS = ("cloud_sdk", "mesh_page", "class_page", "machine_page", "whiteboard", "broadcast", "guide_python", "keys")
-PLAYERS = ("chromium/hls/plain/join", "ffmpeg/rtmp/obs/join", "page/ws/plain/return", "mpv/rtmp/plain/before")
+PLAYERS = ("chromium/hls/plain/join", "ffmpeg/rtmp/obs/join", "page/ws/plain/return", "mpv/rtmp/plain/before", "whepAiortc/plain/join")
 
 TEST = [
     swift_tests("servers", "whole servers with real clients", 330, only=WHOLE, without=LOADED + DOCUMENTED, width=10),
@@ -100,8 +100,8 @@ TEST = [
     swift_tests("servers on PostgreSQL", "some suites of whole servers once more", 31, only=ON_POSTGRES, before=POSTGRES, is_again=True),
     Step("console", "in Chromium: logging in, live pictures, actions, talk, roles, tokens", python("Console", "--earshot", EARSHOT, *CONSOLE), 40, load=0.6),
     Step("apps", "the cloud's SDK; mesh, class, machine, whiteboard and broadcast in browsers", python("Apps", "--earshot", EARSHOT, *APPS), 60, load=0.6),
-    Step("players", "OBS, ffmpeg, mpv, Chromium: pushing, playing, waiting for a device, its return",
-         python("Players", "--earshot", EARSHOT, "--ci", "--cases", ",".join(PLAYERS)), 65, load=0.6),
+    Step("players", "OBS, ffmpeg, mpv, Chromium, aiortc: pushing, playing, waiting for a device, its return",
+         python("Players", "--earshot", EARSHOT, "--ci", "--cases", ",".join(PLAYERS)), 80, load=0.6),
     Step("histories", "2,000 calls with 3 kills, planted faults", python("Histories", "--ci", "--earshot", EARSHOT), 17),
     Step("demo", "its pictures and addresses", ("scripts/try-demo.sh",), 11, load=0.5),
     Step("example", "the relay without rooms: pushed by ffmpeg, played as RTMP, FLV, MP4 and HLS", ("scripts/try-example.sh",), 25, load=0.5),
@@ -129,7 +129,7 @@ VERIFY = [
          reads=(*SERVER, "Tests/Console")),
     Step("apps", "the other cases of the apps' clients", python("Apps", "--earshot", EARSHOT, "--without", ",".join(APPS)), 230,
          reads=(*SERVER, "Tests/Apps", "Tests/Console", "docs/apps")),
-    Step("players", "the other cases of fourteen", python("Players", "--earshot", EARSHOT, "--ci", "--without", ",".join(PLAYERS)), 200,
+    Step("players", "the other cases of 22", python("Players", "--earshot", EARSHOT, "--ci", "--without", ",".join(PLAYERS)), 310,
          reads=(*SERVER, "Tests/Players", "docs/player.html")),
     Step("metrics", "queries, alerts and dashboard in a real Prometheus", python("Metrics", "--earshot", EARSHOT), 110,
          reads=(*SERVER, "Tests/Metrics", "deploy")),

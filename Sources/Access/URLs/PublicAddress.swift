@@ -12,6 +12,8 @@ package struct PublicAddress: Sendable, Equatable {
     /// Nil while RTMPS is off.
     package let rtmps: String?
     package let http: String
+    /// Whether streams play by WebRTC.
+    package let hasWebRTC: Bool
 
     /// Uses the settings `urls.*`, or else the listener's address and real port.
     ///
@@ -22,6 +24,7 @@ package struct PublicAddress: Sendable, Equatable {
         self.rtmp = Self.trimmed(config.urls.rtmp) ?? Self.base("rtmp", addresses.rtmp, usual: 1935, caller)
         // Players assume port 443 for a URL without one.
         self.rtmps = Self.trimmed(config.urls.rtmps) ?? addresses.rtmps.map { Self.base("rtmps", $0, usual: 443, caller) }
+        self.hasWebRTC = config.webrtc.isEnabled
         self.http = Self.trimmed(config.urls.http) ?? Self.base("http", addresses.http, usual: 80, caller)
     }
 

@@ -48,6 +48,8 @@ package struct StreamURLs: Sendable {
         package let hlsTS: String
         /// Fragmented MP4 without an end.
         package let mp4: String
+        /// WebRTC; nil while it is off.
+        package let whep: String?
         /// Milliseconds since 1970; nil when the URLs are not signed.
         package let expiresAt: Int64?
     }
@@ -102,7 +104,8 @@ package struct StreamURLs: Sendable {
         let hls = path.name.lowercased().hasSuffix(".ts") ? "\(http.dropLast(3))%2E\(http.suffix(2))" : http
         return Play(
             rtmp: self.address.rtmp + stream + query, rtmps: self.address.rtmps.map { $0 + stream + query }, flv: "\(http).flv\(query)",
-            hls: "\(hls).m3u8\(query)", hlsTS: "\(http).ts.m3u8\(query)", mp4: "\(http).mp4\(query)", expiresAt: expiresAt)
+            hls: "\(hls).m3u8\(query)", hlsTS: "\(http).ts.m3u8\(query)", mp4: "\(http).mp4\(query)",
+            whep: self.address.hasWebRTC ? "\(self.address.http)/whep\(stream)\(query)" : nil, expiresAt: expiresAt)
     }
 
     /// Makes a token and URLs for one participant of a room's talk channel. ``AccessToken`` lists the roles.

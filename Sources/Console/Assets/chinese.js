@@ -325,6 +325,7 @@ export const chinese = {
   'left by itself': '自行离开',
   'the connection broke': '连接中断',
   'too slow: fell too far behind': '太慢：落后太多',
+  'its protocol cannot carry this stream': '其协议无法承载此流',
   'ended on request': '按要求断开',
   'the stream ended': '流已结束',
   'the server stopped': '服务器停止',

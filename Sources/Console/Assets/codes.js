@@ -13,7 +13,7 @@ export const reasons = {
   credential_throttled: 'too many wrong credentials from its address', rate_limited: 'too many attempts from its address', disk_full: 'the disk is full', hook_denied: 'refused by the admission hook', hook_unavailable: 'the admission hook did not answer',
   proxy_header: 'its proxy sent no valid header', room_closed: 'the room was closed', no_room: 'there is no such room', registry_unavailable: 'the rooms could not be read', kicked: 'ended on request', room_ended: 'the room ended', room_expired: 'the room expired',
   name_taken: 'somebody else pushes this stream', loop: 'the stream would come back to this server', flapping: 'came and went too often', taken_over: 'a new push took its place', media_idle: 'sent no media for too long',
-  too_slow: 'too slow: fell too far behind', overloaded: 'the server is overloaded', too_many_connections: 'too many connections', too_many_from_address: 'too many connections from its address',
+  too_slow: 'too slow: fell too far behind', unplayable: 'its protocol cannot carry this stream', overloaded: 'the server is overloaded', too_many_connections: 'too many connections', too_many_from_address: 'too many connections from its address',
   too_many_publishers: 'too many pushes', too_many_viewers: 'too many viewers', memory_limit: 'the memory for media is used up', inbound_flood: 'sent more than it may', server_shutdown: 'the server stopped',
   clientStopped: 'the publisher stopped', connectionLost: 'the connection broke', takenOver: 'a new push took its place', roomEnded: 'the room ended', protocolError: 'broke the protocol', serverShutdown: 'the server stopped', refused: 'refused',
   // For the right to speak.

@@ -32,6 +32,8 @@ export function listenIn(path) {
     audio.play().catch(() => {});
     audio.volume = volume;
     player = new SignedPlayer(audio, async () => socketAddress((await get(`${path}/play-urls`, { lifetime: 3600 })).talk.mp4), (text) => { if (isWanted) setText(status, text); });
+    // WebRTC has no talk.
+    player.usesWebRTC = false;
     player.start();
     player.target = target;
   }

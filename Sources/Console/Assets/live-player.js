@@ -1,6 +1,10 @@
 // The player of docs/player.html too: scripts/player_page.py --write copies it there.
+import { whepAddress, WHEPSession } from './whep.js';
 
-/** Plays one live stream in a video element, from start() to stop(). Times are seconds unless their names say otherwise. */
+/**
+ * Plays one live stream in a video element, from start() to stop(): by WebRTC, which is nearest to live, or else with MediaSource from a WebSocket, which
+ * plays what WebRTC cannot, and where UDP is blocked. Times are seconds unless their names say otherwise.
+ */
 export class LivePlayer {
   static limits = {
     target: 0.5,            // Media buffered ahead in normal play. Each stall adds a quarter, up to maxTarget, for a minute.
@@ -14,15 +18,19 @@ export class LivePlayer {
     deadMs: 90000,          // After this long without media the connection is closed; the server waits 30 s for a lost device.
     maxQueuedBytes: 32 * 1024 * 1024,
     maxRetryMs: 10000,
+    steadyMs: 60000,        // WebRTC that lasted this long is worth another try when it ends.
   };
 
-  /** `show` gets the message for the user; empty when all is well. */
+  /** `url`: ws://HOST/live/NAME.mp4. `show` gets the message for the user; empty when all is well. */
   constructor(video, url, show) {
     this.video = video;
     this.url = url;
     this.show = show;
-    this.onPause = () => { if (this.isRunning && !this.isSwitching) this.disconnect(); };
-    this.onPlay = () => { if (this.isRunning && !this.socket) this.connect(); };
+    /** False, set before start(): the WebSocket alone. */
+    this.usesWebRTC = true;
+    // Firefox pauses by itself at the end of a stream by WebRTC.
+    this.onPause = () => { if (this.isRunning && !this.isSwitching && !this.video.ended) this.disconnect(); };
+    this.onPlay = () => { if (this.isRunning && !this.socket && !this.peer) this.connect(); };
     this.onSeeking = () => { this.soughtMs = performance.now(); };
     this.onPlaying = () => { this.isPlaying = true; };
     this.onWaiting = () => {
@@ -35,6 +43,8 @@ export class LivePlayer {
 
   start() {
     this.isRunning = true;
+    this.triesWebRTC = this.usesWebRTC;
+    this.isSecondTry = false;
     this.failures = 0;
     this.target = LivePlayer.limits.target;
     this.stalledMs = 0;
@@ -61,17 +71,69 @@ export class LivePlayer {
     this.video.removeEventListener('seeking', this.onSeeking);
     this.video.removeEventListener('waiting', this.onWaiting);
     this.video.removeEventListener('error', this.onVideoError);
-    // A buffer that is still busy reports its end later, when it can no longer be read.
-    this.buffer = null;
-    this.source = null;
+    this.forgetSource();
+    if (this.video.srcObject) this.video.srcObject = null;
     this.video.removeAttribute('src');
     this.video.load();
+  }
+
+  /** A buffer that is still busy reports its end later, when it can no longer be read. */
+  forgetSource() {
+    this.buffer = null;
+    this.source = null;
+    this.type = null;
+    this.isOpening = false;
   }
 
   // --- The connection
 
   connect() {
     clearTimeout(this.retry);
+    const address = this.triesWebRTC && window.RTCPeerConnection ? whepAddress(this.url) : null;
+    if (address) this.openPeer(address);
+    else this.openSocket();
+  }
+
+  openPeer(address) {
+    if (!this.failures) this.show('Connecting…');
+    // What a former connection left in the element stays on the screen up to the first picture.
+    this.forgetSource();
+    const peer = new WHEPSession(address, {
+      stream: (stream) => {
+        this.isSwitching = true;
+        this.video.srcObject = stream;
+        this.play();
+      },
+      playing: () => {
+        this.failures = 0;
+        this.isSwitching = false;
+        // Where a click is needed first, the message that asks for it stays.
+        if (!this.video.paused) this.show('');
+      },
+      failed: (end) => { if (peer === this.peer) this.peerFailed(end); },
+    });
+    this.peer = peer;
+  }
+
+  /**
+   * The WebSocket follows, but WebRTC that played is tried once more first, and again only if that has lasted. The next connection begins with WebRTC
+   * if it was only refused, as while nobody publishes; where it cannot play, all do without until stop().
+   */
+  peerFailed({ playedMs, isFinal }) {
+    this.peer = null;
+    this.isSwitching = false;
+    if (playedMs > 0 && !isFinal && (!this.isSecondTry || playedMs > LivePlayer.limits.steadyMs)) {
+      this.isSecondTry = true;
+      // Spread, because a server that ends has many viewers.
+      this.retry = setTimeout(() => this.connect(), Math.random() * 500);
+      return;
+    }
+    this.isSecondTry = false;
+    if (playedMs > 0 || isFinal) this.triesWebRTC = false;
+    this.openSocket();
+  }
+
+  openSocket() {
     let socket;
     try {
       socket = new WebSocket(this.url);
@@ -101,14 +163,16 @@ export class LivePlayer {
 
   disconnect() {
     clearTimeout(this.retry);
-    const socket = this.socket;
+    const { socket, peer } = this;
     this.socket = null;
+    this.peer = null;
     this.queue = [];
     this.queuedBytes = 0;
     socket?.close();
+    peer?.close();
   }
 
-  /** Opens a new connection with a new MediaSource. */
+  /** Opens a new connection. */
   restart(why) {
     this.disconnect();
     if (this.isRunning) this.tryAgain(why);
@@ -237,6 +301,7 @@ export class LivePlayer {
     };
     // Up to this point the last picture stays on the screen.
     this.isSwitching = true;
+    if (this.video.srcObject) this.video.srcObject = null;
     this.video.src = address;
     this.play();
   }
@@ -314,16 +379,17 @@ export class LivePlayer {
   }
 
   tick() {
-    if (!this.socket) return;
+    if (!this.socket && !this.peer) return;
     this.keepNear();
     const now = performance.now();
     if (now - this.stalledMs > LivePlayer.limits.forgetStallMs && this.target > LivePlayer.limits.target) {
       this.target -= 0.25;
       this.stalledMs = now;
     }
-    const silent = now - this.lastMediaMs;
+    const silent = now - (this.peer ?? this).lastMediaMs;
     if (silent > LivePlayer.limits.deadMs) this.restart('Nothing has come for a long time.');
-    else if (silent > LivePlayer.limits.silentMs && this.type) this.show('Waiting for the device…');
+    else if (silent > LivePlayer.limits.silentMs && (this.type || this.peer?.isPlaying)) this.show('Waiting for the device…');
+    else if (this.peer?.isPlaying && !this.video.paused) this.show('');
   }
 }
 

@@ -63,7 +63,7 @@ function hereOnly(address, settings) {
 
 // --- The play addresses
 
-const protocols = Object.entries({ HLS: 'hls', 'HLS (TS)': 'hlsTs', 'HTTP-FLV': 'flv', RTMP: 'rtmp', RTMPS: 'rtmps', MP4: 'mp4' });
+const protocols = Object.entries({ HLS: 'hls', 'HLS (TS)': 'hlsTs', 'HTTP-FLV': 'flv', RTMP: 'rtmp', RTMPS: 'rtmps', MP4: 'mp4', 'WebRTC (WHEP)': 'whep' });
 
 export function playAddresses(path, slotNow) {
   const place = h('div', { class: 'stack below' });

@@ -48,15 +48,14 @@ export function preview(roomNow, slotNow, path, figures) {
   }
 
   const timer = setInterval(() => {
-    const ranges = video.buffered;
-    const behind = player && ranges.length ? ranges.end(ranges.length - 1) - video.currentTime : null;
+    const behind = player?.ahead ?? null;
     setText(delay, behind === null || behind < 0 || behind > 60 ? '' : [t('Player buffer {ms}', { ms: ms(behind * 1000) }), isLate && t('The encoder itself is behind: see the verdict.')].filter(Boolean).join(' · '));
   }, 500);
 
   return {
     element,
     /** For how long this page has been a viewer itself, in seconds; null while it is none. */
-    get seconds() { return player?.connectedAt && video.buffered.length ? (performance.now() - player.connectedAt) / 1000 : null; },
+    get seconds() { return player?.seconds ?? null; },
     async update() {
       const slot = slotNow();
       const isSound = isSoundOnly(await figures());

@@ -42,8 +42,27 @@ export class SignedPlayer extends LivePlayer {
     }
   }
 
+  openSocket() {
+    // After WebRTC that did not play, a session of its own.
+    this.connectedAt = performance.now();
+    super.openSocket();
+  }
+
   disconnect() {
     this.turn = null;
     super.disconnect();
+  }
+
+  /** Media that has come and is not shown yet, in seconds; null without any. */
+  get ahead() {
+    if (this.peer) return this.peer.ahead;
+    const ranges = this.video.buffered;
+    return ranges.length ? ranges.end(ranges.length - 1) - this.video.currentTime : null;
+  }
+
+  /** For how long it has been a viewer, in seconds; null while it is none. */
+  get seconds() {
+    const plays = this.peer ? this.peer.isPlaying : this.video.buffered.length;
+    return this.connectedAt && plays ? (performance.now() - this.connectedAt) / 1000 : null;
   }
 }

@@ -134,7 +134,7 @@ export function viewers(slotNow, figures, watchedFor) {
 /** The session of a page's own preview, which has played for so many `seconds`: the one of this browser that began nearest to it. */
 function ownPreview(sessions, seconds) {
   if (seconds === null) return null;
-  const like = sessions.filter((session) => session.client === agent && /^wss?-fmp4$/.test(session.transport));
+  const like = sessions.filter((session) => session.client === agent && /^(wss?-fmp4|webrtc)$/.test(session.transport));
   const distance = (session) => Math.abs(session.seconds - seconds);
   return like.reduce((best, each) => (best && distance(best) <= distance(each) ? best : each), null);
 }

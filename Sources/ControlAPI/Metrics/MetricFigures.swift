@@ -14,12 +14,29 @@ package final class MetricFigures: Sendable {
         var pulledBytes: UInt64 = 0
     }
 
+    /// Viewers by WebRTC, since the start.
+    package struct WebRTC: Sendable {
+        package var offers: UInt64 = 0
+        package var connected: UInt64 = 0
+        /// Those that never connected, by the reason's word.
+        package var failed: [String: UInt64] = [:]
+        package var repeatedPackets: UInt64 = 0
+        package var keyframeRequests: UInt64 = 0
+        /// Datagrams of nobody here, and those that the kernel did not take.
+        package var strangeDatagrams: UInt64 = 0
+        package var lostDatagrams: UInt64 = 0
+
+        package init() {}
+    }
+
     /// Figures that other parts keep. Asked from any thread.
     package struct Sources: Sendable {
         /// When the TLS certificate expires, in seconds since 1970.
         package var certificateEnds: @Sendable () -> Int64? = { nil }
         /// Bytes that HLS windows hold.
         package var windowBytes: @Sendable () -> Int = { 0 }
+        /// Viewers by WebRTC.
+        package var webrtc: @Sendable () -> WebRTC = { WebRTC() }
         /// Streams that links publish, and the bytes that they have received.
         package var links: @Sendable () -> (publishing: Int, receivedBytes: UInt64) = { (0, 0) }
     }
@@ -65,5 +82,6 @@ package final class MetricFigures: Sendable {
 
     var certificateEnds: Int64? { self.sources.withLock { $0 }.certificateEnds() }
     var windowBytes: Int { self.sources.withLock { $0 }.windowBytes() }
+    var webrtc: WebRTC { self.sources.withLock { $0 }.webrtc() }
     var links: (publishing: Int, receivedBytes: UInt64) { self.sources.withLock { $0 }.links() }
 }

@@ -42,6 +42,7 @@ struct Metrics {
         metrics.addEvents()
         metrics.addTalk(totals.talk.totals)
         metrics.addHTTP()
+        metrics.addWebRTC()
         if let statistics = services.statistics { metrics.addStatistics(statistics) }
         for other in services.others { other.write(to: &metrics.page) }
         return Array(metrics.page.text.utf8)

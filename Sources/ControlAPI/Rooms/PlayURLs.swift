@@ -14,6 +14,7 @@ struct PlayURLs: Sendable {
     let hls: String
     let hlsTS: String
     let mp4: String
+    let whep: String?
 
     static let outputType = OutputType<PlayURLs>.object("PlayUrls", Self.fields)
 
@@ -24,12 +25,13 @@ struct PlayURLs: Sendable {
         .field("hls", .uri, "HLS.", \.hls),
         .field("hlsTs", .uri, "HLS with segments of MPEG-TS, for old players.", \.hlsTS),
         .field("mp4", .uri, "Endless fragmented MP4, for a page's MediaSource; with ws:// in place of http:// over a WebSocket.", \.mp4),
+        .field("whep", .nullable(.uri), "WebRTC, for a WHEP client's POST; null while it is off.", \.whep),
     ]
 
     /// URLs without a signature: they hold no secret, so lists may show them.
     static func bare(_ path: StreamPath, _ urls: StreamURLs) throws -> PlayURLs {
         let play = try urls.play(path, nowMs: 0)
-        return PlayURLs(rtmp: play.rtmp, rtmps: play.rtmps, flv: play.flv, hls: play.hls, hlsTS: play.hlsTS, mp4: play.mp4)
+        return PlayURLs(rtmp: play.rtmp, rtmps: play.rtmps, flv: play.flv, hls: play.hls, hlsTS: play.hlsTS, mp4: play.mp4, whep: play.whep)
     }
 }
 

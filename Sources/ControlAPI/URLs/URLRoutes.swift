@@ -166,6 +166,7 @@ struct PlayURLsAnswer: Sendable {
             .field("hls", .uri, "HLS.", \.play.hls),
             .field("hlsTs", .uri, "HLS with segments of MPEG-TS, for old players.", \.play.hlsTS),
             .field("mp4", .uri, "Endless fragmented MP4; with ws:// in place of http:// over a WebSocket.", \.play.mp4),
+            .field("whep", .nullable(.uri), "WebRTC, for a WHEP client's POST; null while it is off.", \.play.whep),
             .field("expiresAt", .nullable(.instant), "A play may begin with the URLs until this time.", \.play.expiresAt),
         ])
 }

@@ -46,8 +46,9 @@ package final class PacketMaker {
             case .prelude(let frames): for frame in frames { self.receive(frame, &made) }
             case .frame(let frame): self.receive(frame, &made)
             case .restarted:
+                // Its headers are those in force until others come, which they do only if they differ.
                 self.awaitsKeyframe = true
-                self.sound = nil
+                self.sound?.restart()
             case .ended: return made
             }
         }

@@ -37,6 +37,9 @@ final class SoundPackets {
     /// RFC 3551 knows G.711 with one channel at 8 kHz.
     private static func isPlain(_ track: Track) -> Bool { track.sampleRate == 8_000 && track.channels == 1 }
 
+    /// The next run need not continue the last one.
+    func restart() { self.next = nil }
+
     /// Whether a header, or a run of a codec without one, is of this track.
     func fits(_ frame: Frame) -> Bool {
         if frame.isSequenceHeader {

@@ -116,12 +116,12 @@ package struct WHEPEndpoint: HTTPPart {
         _ request: Request, _ query: String, _ page: PageRequest, _ context: APIContext
     ) async throws(APIError) -> Response {
         let playback = self.services.playback
+        let path = try LivePath(
+            stream: request.uri.path.dropFirst(Self.prefix.count - 1), query: query, limits: RTMP.Limits(playback.config.limits))
         let type = request.headers[.contentType]?.split(separator: ";").first.map { $0.lowercased() } ?? ""
         guard type.filter({ $0 != " " }) == Self.sdp else {
             throw APIError(.unsupportedMediaType, .invalid, "The body is an offer of SDP, with Content-Type: \(Self.sdp).")
         }
-        let path = try LivePath(
-            stream: request.uri.path.dropFirst(Self.prefix.count - 1), query: query, limits: RTMP.Limits(playback.config.limits))
         guard !TalkStreamName.isTalk(path.address) else {
             throw APIError(.notFound, .notFound, "Talk is played over RTMP, .flv and .mp4; there is no \(path.address.path) over WebRTC.")
         }
@@ -144,10 +144,11 @@ package struct WHEPEndpoint: HTTPPart {
         let streamPath = play.request.address.path
         let packets = waits ? nil : await self.services.packets.use(streamPath)
         if let problem = packets?.problem { throw Self.unplayable(streamPath, "\(problem)") }
-        if negotiation.lacksVideo {
+        let kinds = waits ? nil : await playback.streams.media(of: streamPath)
+        if negotiation.lacksVideo, kinds?.video != false {
             throw Self.unplayable(
                 streamPath,
-                "the client's video codecs are \(negotiation.offered), and this server sends H.264 with packetization-mode=1 only")
+                "the client's video codecs are \(negotiation.offered("video")), and this server sends H.264 with packetization-mode=1 only")
         }
         let candidates = self.services.candidates(arrived: channel.localAddress, client: remote)
         guard !candidates.isEmpty else {

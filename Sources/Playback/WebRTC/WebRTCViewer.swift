@@ -74,6 +74,10 @@ final class WebRTCViewer: LiveConnection {
     private var allowance = WebRTCViewer.breathBytes
     private var allowedMs: Int64 = 0
     private var isBreathing = false
+    /// When the newest picture went out.
+    private var pictureMs: Int64 = .min / 2
+    /// The viewer asked for a keyframe while no pictures came.
+    private var owesKeyframe = false
     private var countedRepeats: UInt64 = 0
     private var countedKeyframes: UInt64 = 0
     var trace: SessionTrace?
@@ -81,6 +85,8 @@ final class WebRTCViewer: LiveConnection {
     /// A burst goes out at this pace: what comes faster, the buffers of home routers and players lose. 52 Mbit/s.
     private static let breathBytes = 32 << 10
     private static let breathMs: Int64 = 5
+    /// Longest time between two pictures of a stream that is running, for a viewer that asks for a keyframe.
+    private static let silenceMs: Int64 = 1_000
     /// Addresses from which a client's checks have come, over its life.
     private static let mostAddresses = 64
     /// A viewer's keys, contexts of libssl, lists of sent packets.
@@ -103,10 +109,11 @@ final class WebRTCViewer: LiveConnection {
         inbox.set(self)
         loop.add(self)
         services.port.add(inbox, user: play.own.user)
-        self.record(.here, .state, "offered", "plays \(self.path), offers \(play.negotiation.offered)")
+        self.record(.here, .state, "offered", "plays \(self.path), offers \(play.negotiation.offered())")
         self.plan()
     }
 
+    private var media: MediaSender? { self.peer.media }
     private var path: String { self.play.session.stream.path }
     private var connections: Connections { self.services.playback.connections }
     private var remote: String { self.play.session.request.remote?.ipAddress ?? "unknown" }
@@ -146,11 +153,19 @@ final class WebRTCViewer: LiveConnection {
         if packets.contains(.goodbye) { return self.close(.clientClosed, detail: nil) }
         let wantsKeyframe = media.receive(packets, nowMs: nowMs, to: self.run)
         self.flush()
-        if wantsKeyframe, let viewer = self.viewer {
+        if wantsKeyframe {
             self.record(.received, .message, "keyframe wanted", lasts: false)
-            self.beginBurst(media)
-            self.loop.relay.restart(viewer)
+            // While nothing comes, players ask because nothing comes. The cached pictures would only move their clocks.
+            if nowMs - self.pictureMs < Self.silenceMs { self.restart(media) } else { self.owesKeyframe = true }
         }
+    }
+
+    /// Sends the cached pictures once more.
+    private func restart(_ media: MediaSender) {
+        self.owesKeyframe = false
+        guard let viewer = self.viewer else { return }
+        self.beginBurst(media)
+        self.loop.relay.restart(viewer)
     }
 
     private func connected(nowMs: Int64) {
@@ -319,16 +334,16 @@ final class WebRTCViewer: LiveConnection {
     }
 
     func snapshot() -> SessionSnapshot {
+        // Nil until the connection is up.
         let viewer = self.viewer.flatMap { self.loop.relay.snapshot(of: $0) }
-        let shown = viewer.map {
-            ViewerSnapshot(
-                path: self.path, behindMs: $0.behindMs, isSlow: $0.isSlow || self.isLossy, skippedFrames: $0.skippedFrames,
-                bytesSent: self.peer.media?.bytesSent ?? 0, messagesSent: self.peer.media?.packetsSent ?? 0, isPaused: false)
-        }
+        let shown = ViewerSnapshot(
+            path: self.path, behindMs: viewer?.behindMs ?? 0, isSlow: viewer?.isSlow == true || self.isLossy,
+            skippedFrames: viewer?.skippedFrames ?? 0, bytesSent: self.peer.media?.bytesSent ?? 0,
+            messagesSent: self.peer.media?.packetsSent ?? 0, isPaused: false)
         return SessionSnapshot(
             id: self.id, remote: self.remote, transport: .webrtc, app: self.play.session.request.address.app, client: self.play.client,
             user: self.play.session.pass.user, bytesIn: self.bytesReceived, bytesOut: self.peer.media?.bytesSent ?? 0,
-            seconds: (self.loop.relay.nowMs - self.openedMs) / 1_000, publishing: [], viewers: shown.map { [$0] } ?? [])
+            seconds: (self.loop.relay.nowMs - self.openedMs) / 1_000, publishing: [], viewers: [shown])
     }
 
     /// A tenth of what it is sent does not arrive, which repeats cannot make good for long.
@@ -347,6 +362,15 @@ extension WebRTCViewer: ViewerSink {
         // A joiner's burst is of pictures: old sound would only fill its buffer, and be heard late.
         if bundle.kind != .video, nowMs - message.arrivalMs > Self.oldSoundMs { return }
         guard self.aim() else { return }
+        if bundle.kind == .video {
+            let isNews = nowMs - message.arrivalMs < Self.silenceMs
+            if isNews { self.pictureMs = nowMs }
+            // Once this is out: the relay may be amid its round.
+            if self.owesKeyframe, isNews {
+                self.owesKeyframe = false
+                if !bundle.isKeyframe { self.loop.relay.eventLoop.assumeIsolated().execute { [weak self] in self?.media.map { self?.restart($0) } } }
+            }
+        }
         media.send(bundle, owner: slab, nowMs: nowMs, to: self.run)
         self.flush()
         self.spend(message.length, nowMs: nowMs)

@@ -39,6 +39,7 @@ package final class MediaSender {
     /// The NTP time of the stream's time 0: both tracks' reports lie on this line.
     private var ntpBase: UInt64?
     private var reportedMs: Int64 = .min / 2
+    private var reportCount = 0
     private var reports: [(middle: UInt32, atMs: Int64)] = []
     private var repeatTokens = 0.0
     private var repeatTokensMs: Int64 = 0
@@ -52,6 +53,9 @@ package final class MediaSender {
     package private(set) var packetsSent: UInt64 = 0
 
     private static let reportMs: Int64 = 1_000
+    /// The first reports come sooner: a player needs two of each track before it plays them in step.
+    private static let firstReportMs: Int64 = 200
+    private static let firstReports = 10
     /// Packets that a viewer may get again each second.
     private static let repeatsPerSecond = 1_000.0
     private static let keyframeIntervalMs: Int64 = 500
@@ -205,9 +209,12 @@ package final class MediaSender {
 
     // MARK: Sender reports
 
+    /// Milliseconds between two reports now.
+    package var reportIntervalMs: Int64 { self.reportCount < Self.firstReports ? Self.firstReportMs : Self.reportMs }
+
     /// The protected reports, if they are due. `wallMs`: since 1970.
     package func reportsDue(nowMs: Int64, wallMs: Int64) -> [UInt8]? {
-        guard nowMs - self.reportedMs >= Self.reportMs else { return nil }
+        guard nowMs - self.reportedMs >= self.reportIntervalMs else { return nil }
         var reports: [SenderReport] = []
         for track in [self.video, self.sound] {
             guard let last = track.last else { continue }
@@ -227,6 +234,7 @@ package final class MediaSender {
         }
         guard !reports.isEmpty else { return nil }
         self.reportedMs = nowMs
+        self.reportCount += 1
         for report in reports { self.reports.append((UInt32(truncatingIfNeeded: report.ntp >> 16), nowMs)) }
         self.reports.removeFirst(max(0, self.reports.count - 8))
         return self.cipher.protectControl(SenderReport.compound(reports, name: Negotiation.canonicalName))

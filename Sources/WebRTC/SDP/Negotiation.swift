@@ -110,12 +110,12 @@ package struct Negotiation: Sendable, Equatable {
         self.acceptedVideo == nil
             && self.offer.media.contains { $0.kind == "video" && $0.direction != .sendonly && $0.direction != .inactive }
     }
-    /// The codecs of the offer, for messages: at most twelve.
-    package var offered: String { Self.names(self.offer) }
+    /// The codecs of the offer, for messages: at most twelve. `kind`: those of one kind of media alone.
+    package func offered(_ kind: String? = nil) -> String { Self.names(self.offer, kind) }
 
-    private static func names(_ offer: SessionOffer) -> String {
+    private static func names(_ offer: SessionOffer, _ kind: String? = nil) -> String {
         var names: [String] = []
-        for format in offer.media.flatMap(\.formats) where !format.codec.isEmpty && format.codec != "rtx" {
+        for format in offer.media.filter({ kind == nil || $0.kind == kind }).flatMap(\.formats) where !format.codec.isEmpty && format.codec != "rtx" {
             let name = String(format.codec.filter { $0.isLetter || $0.isNumber || $0 == "-" })
             if !names.contains(name), names.count < 12 { names.append(name) }
         }

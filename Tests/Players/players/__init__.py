@@ -1,10 +1,11 @@
 """The players, one file each. A player is started with a URL and watched until it is stopped."""
 
-from players.chromium import HLSJS14, HLSJS15, HLSJS16, HLSPage, MediaSourcePage, MpegTSJS
+from players.aiortc import WHEPClient
+from players.chromium import DocumentedPage, HLSJS14, HLSJS15, HLSJS16, HLSPage, MediaSourcePage, MpegTSJS, WHEPPage
 from players.ffmpeg import CurrentFFmpeg, DebianFFmpeg, RTMPDump
 from players.gstreamer import GStreamer
 from players.mpv import MPV
 from players.vlc import VLC
 
-_ALL = (DebianFFmpeg, CurrentFFmpeg, RTMPDump, GStreamer, VLC, MPV, HLSPage, MediaSourcePage, HLSJS14, HLSJS15, HLSJS16, MpegTSJS)
+_ALL = (DebianFFmpeg, CurrentFFmpeg, RTMPDump, GStreamer, VLC, MPV, HLSPage, MediaSourcePage, HLSJS14, HLSJS15, HLSJS16, MpegTSJS, WHEPClient, WHEPPage, DocumentedPage)
 PLAYERS = {player.name: player for player in _ALL}

@@ -65,6 +65,10 @@ class Player:
         """The picture that it shows now, or None."""
         raise NotImplementedError
 
+    def width(self):
+        """How many pixels wide its pictures are now; None when it does not say."""
+        return None
+
     def errors(self):
         """The player's complaints, for a failed case's report."""
         return self.process.text()[-600:] if self.process else ""
@@ -89,13 +93,13 @@ class PipePlayer(Player):
         self.sound_bytes = 0
         self.threads = []
 
-    def _start(self, arguments, stdin=subprocess.DEVNULL):
+    def _start(self, arguments, stdin=subprocess.DEVNULL, stdout=None):
         """`arguments(video_fd, audio_fd)` makes the command."""
         read_video, write_video = os.pipe()
         read_audio, write_audio = os.pipe()
         try:
             self.process = Process(
-                arguments(write_video, write_audio), self._log(), stdin=stdin, pass_fds=(write_video, write_audio)
+                arguments(write_video, write_audio), self._log(), stdin=stdin, stdout=stdout, pass_fds=(write_video, write_audio)
             )
         finally:
             os.close(write_video)

@@ -1,4 +1,4 @@
-"""Chromium, on a screen: its own HLS player, the page for MediaSource that the documents offer, and players in JavaScript."""
+"""Chromium, on a screen: its own HLS player and WebRTC, the page for MediaSource that the documents offer, and players in JavaScript."""
 
 import os
 from urllib.parse import quote
@@ -13,6 +13,8 @@ class _Page(ScreenPlayer):
     """A page in Chromium that reports what its video element does."""
 
     page = "?"
+    # Behind the page's address.
+    query = ""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -23,7 +25,7 @@ class _Page(ScreenPlayer):
         command += ["--autoplay-policy=no-user-gesture-required", "--disable-background-networking", "--disable-component-update"]
         command += ["--window-position=0,0", f"--window-size={self.screen.width},{self.screen.height}"]
         # Hides the browser's own bars, which would cover the page.
-        command += ["--test-type", f"--app={self.pages.url(self.page)}?url={quote(self.url, safe='')}"]
+        command += ["--test-type", f"--app={self.pages.url(self.page)}?url={quote(self.url, safe='')}{self.query}"]
         self.process = Process(command, self._log())
         self._watch()
 
@@ -35,8 +37,11 @@ class _Page(ScreenPlayer):
         if not last:
             return None
         # The browser names no codecs; that it decodes says that they are right.
-        tracks = ["audio ?"] * (last["audioBytes"] > 0) + ["video ?"] * (last["videoBytes"] > 0)
+        tracks = ["audio ?"] * (last["audioBytes"] > 0) + ["video ?"] * (last["videoBytes"] > 0) + [f"{kind} ?" for kind in last["received"]]
         return sorted(tracks + ["text ?"] * last["textTracks"]) or None
+
+    def width(self):
+        return (self.pages.last or {}).get("width") or None
 
     @property
     def page_begin(self):
@@ -61,11 +66,91 @@ class HLSPage(_Page):
 
 
 class MediaSourcePage(_Page):
-    """docs/player.html, as it stands there."""
+    """docs/player.html, as it stands there, without WebRTC."""
 
     name = "page"
     protocols = ("page-ws",)
     page = "player.html"
+    query = "&by=websocket"
+
+
+class DocumentedPage(_Page):
+    """docs/player.html, which plays by WHEP what it can, and the rest with MediaSource."""
+
+    name = "whepPage"
+    protocols = ("page-ws",)
+    page = "player.html"
+
+
+class WHEPPage(_Page):
+    """A page that plays by WHEP with what browsers have for WebRTC."""
+
+    name = "whepChromium"
+    protocols = ("whep",)
+    page = "whep.html"
+
+    @property
+    def _rtc(self):
+        """What the page notes of its session; see whep.html in pages.py."""
+        return (self.pages.last or {}).get("rtc") or {}
+
+    @property
+    def sound_bytes(self):
+        return self._rtc.get("audio", {}).get("bytes", 0)
+
+    def tracks(self):
+        kinds = [kind for kind in ("audio", "video") if self._rtc.get(kind, {}).get("received")]
+        return [f"{kind} {self._rtc[kind]['codec'].partition('/')[2].lower()}" for kind in kinds] or None
+
+    def errors(self):
+        return f"{super().errors()} {self._rtc}"
+
+    # --- What players by WHEP have
+
+    @property
+    def status(self):
+        """The answer to its offer: the status; None before."""
+        return self._rtc.get("status")
+
+    @property
+    def refusal(self):
+        """The text of an answer that is a refusal."""
+        return self._rtc["refusal"]
+
+    @property
+    def offered_at(self):
+        """The wall-clock time of its offer."""
+        return self._rtc["offered"] / 1000
+
+    @property
+    def first_after_offer(self):
+        """Seconds from its offer to the first picture."""
+        return (self._rtc["shown"] - self._rtc["offered"]) / 1000
+
+    def has_ended(self):
+        """Whether its connection is closed, or a track has ended."""
+        return any(state in ("ended", "closed", "failed") for state in self._rtc["states"])
+
+    def leave(self):
+        """Ends its session by DELETE."""
+        self.pages.order = "leave"
+
+    @property
+    def left(self):
+        """The status of the answer to that; None before."""
+        return self._rtc.get("left")
+
+    def heard(self):
+        """The tone that it plays now: (Hz, share of the power); None when there is none."""
+        return self._rtc.get("tone")
+
+    def quality(self):
+        """What came of the packets: requests for repeats (nack) and for keyframes (pli), and how often the picture stood still."""
+        figures = dict(self._rtc["video"])
+        sound = self._rtc.get("audio", {})
+        if figures.get("playout") and sound.get("playout"):
+            figures["soundBehindMs"] = round(figures["playout"] - sound["playout"])
+        return {name: figure for name, figure in figures.items() if name not in ("codec", "bytes", "playout")} | {"soundLost": sound.get("lost")}
 
 
 class _ScriptPage(_Page):
