@@ -110,7 +110,8 @@ import Testing
             play
                 == .init(
                     rtmp: "rtmp://192.0.2.1/live/cam1", rtmps: "rtmps://192.0.2.1:1936/live/cam1", flv: "\(http).flv", hls: "\(http).m3u8",
-                    hlsTS: "\(http).ts.m3u8", mp4: "\(http).mp4", whep: String(http).replacing("/live/cam1", with: "/whep/live/cam1"), expiresAt: nil))
+                    hlsTS: "\(http).ts.m3u8", mp4: "\(http).mp4", whep: String(http).replacing("/live/cam1", with: "/whep/live/cam1"),
+                    expiresAt: nil))
     }
 
     /// "/live/cam.ts.m3u8" is MPEG-TS of the stream "cam". The stream "cam.ts" has another address.

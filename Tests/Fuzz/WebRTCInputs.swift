@@ -66,7 +66,9 @@ extension FuzzTarget {
             var count = 0
             read.forEach { payload, isLast in
                 count += 1
-                expect(payload.count <= H264Packetizer.longestPayload && (count == read.count) == isLast, "packet \(count) of \(payload.count) bytes")
+                expect(
+                    payload.count <= H264Packetizer.longestPayload && (count == read.count) == isLast,
+                    "packet \(count) of \(payload.count) bytes")
                 guard let first = payload.first else { return expect(false, "an empty packet") }
                 if first & 0x1F == 28 { bodies += payload.dropFirst(2) } else if first & 0x1F != 24 { bodies += payload.dropFirst() }
             }

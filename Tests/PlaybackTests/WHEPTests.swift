@@ -109,7 +109,8 @@ import Testing
             try await publisher.send(tags)
             try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
             let answer = try await Self.ask(server, "POST", "/whep/live/cam1")
-            #expect(answer.status == 406 && answer.text.contains("-bf 0") && answer.text.contains(#""rule":"unplayable""#), "\(answer.text)")
+            #expect(
+                answer.status == 406 && answer.text.contains("-bf 0") && answer.text.contains(#""rule":"unplayable""#), "\(answer.text)")
             await publisher.close()
         }
     }

@@ -47,8 +47,8 @@ def sessions(server, name):
 
 
 def waiting(server):
-    """The sessions by WebRTC that play nothing yet."""
-    return [session for session in server.api("sessions")["list"] if session["transport"] == "webrtc" and not session["playing"]]
+    """The sessions by WebRTC that have been sent nothing yet."""
+    return [session for session in server.api("sessions")["list"] if session["transport"] == "webrtc" and not session["bytesOut"]]
 
 
 # --- A player
@@ -208,7 +208,7 @@ class Refusals:
         self.expect("a candidate is not answered with 204", answer[0] == 204, answer)
         self.refused("a restart of ICE", call(location, "PATCH", FRAGMENT.format("Anew"), TRICKLE), 422)
         self.refused("a PATCH of another kind", call(location, "PATCH", OFFER), 415)
-        # Not connected, and listed all the same, though it plays nothing yet.
+        # Not connected, and listed all the same.
         listed = waiting(self.server)
         if len(listed) != 1:
             self.wrong.append(f"{len(listed)} sessions are listed while one waits for its client")

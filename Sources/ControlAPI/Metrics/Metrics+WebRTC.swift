@@ -9,7 +9,8 @@ extension Metrics {
         self.page.counters(
             "earshot_webrtc_failed_total", "Viewers by WebRTC whose connection never came up, by reason.", "reason",
             figures.failed.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
-        self.page.counter("earshot_webrtc_repeated_packets_total", "Packets sent again because a viewer lacked them.", figures.repeatedPackets)
+        self.page.counter(
+            "earshot_webrtc_repeated_packets_total", "Packets sent again because a viewer lacked them.", figures.repeatedPackets)
         self.page.counter(
             "earshot_webrtc_keyframe_requests_total", "Times that a viewer could not go on without a keyframe.", figures.keyframeRequests)
         self.page.counter(

@@ -368,7 +368,9 @@ extension WebRTCViewer: ViewerSink {
             // Once this is out: the relay may be amid its round.
             if self.owesKeyframe, isNews {
                 self.owesKeyframe = false
-                if !bundle.isKeyframe { self.loop.relay.eventLoop.assumeIsolated().execute { [weak self] in self?.media.map { self?.restart($0) } } }
+                if !bundle.isKeyframe {
+                    self.loop.relay.eventLoop.assumeIsolated().execute { [weak self] in self?.media.map { self?.restart($0) } }
+                }
             }
         }
         media.send(bundle, owner: slab, nowMs: nowMs, to: self.run)

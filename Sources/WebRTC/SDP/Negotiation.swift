@@ -115,7 +115,8 @@ package struct Negotiation: Sendable, Equatable {
 
     private static func names(_ offer: SessionOffer, _ kind: String? = nil) -> String {
         var names: [String] = []
-        for format in offer.media.filter({ kind == nil || $0.kind == kind }).flatMap(\.formats) where !format.codec.isEmpty && format.codec != "rtx" {
+        for format in offer.media.filter({ kind == nil || $0.kind == kind }).flatMap(\.formats)
+        where !format.codec.isEmpty && format.codec != "rtx" {
             let name = String(format.codec.filter { $0.isLetter || $0.isNumber || $0 == "-" })
             if !names.contains(name), names.count < 12 { names.append(name) }
         }
