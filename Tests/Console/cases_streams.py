@@ -186,6 +186,8 @@ def changes(server, browser, keep):
     with Device(server, "live/cam", audio="sine=frequency=440"):
         wait_for("the room", lambda: server.is_live("cam"))
         page = opened(server, browser)
+        # By MediaSource: WebRTC has a case of its own.
+        page.run("delete window.RTCPeerConnection")
         page.run("window.WebSocket = class extends WebSocket { constructor(url) { super(url); if (url.includes('.mp4')) window.media = this; } }; 0")
         visit(page, "#/rooms/cam")
         see(page, "#preview", RED)
@@ -243,6 +245,7 @@ def managedSource(server, browser, keep):
     with Device(server, "live/cam", audio="sine=frequency=440"):
         wait_for("the room", lambda: server.is_live("cam"))
         page = opened(server, browser)
+        page.run("delete window.RTCPeerConnection")
         page.run("""(() => {
             const Real = MediaSource, source = Object.getOwnPropertyDescriptor(HTMLMediaElement.prototype, 'src');
             delete window.MediaSource;
@@ -260,3 +263,30 @@ def managedSource(server, browser, keep):
         page.run("delete window.ManagedMediaSource")
         visit(page, "#/rooms/cam")
         page.wait("document.querySelector('.player p')?.textContent === 'This browser has no MediaSource.'", "why there is no picture")
+
+
+@case(expected=("406 (Not Acceptable)",))
+def webRTC(server, browser, keep):
+    """The preview plays by WebRTC, over a device's return and another size; a stream that WebRTC cannot carry plays by the WebSocket."""
+    def transports():
+        return [session["transport"] for session in server.api("sessions?role=player")["list"]]
+
+    with Device(server, "live/cam", audio="sine=frequency=440"):
+        wait_for("the room", lambda: server.is_live("cam"))
+        page = opened(server, browser)
+        visit(page, "#/rooms/cam")
+        see(page, "#preview", RED)
+        assert transports() == ["webrtc"], transports()
+        keep(page)
+    with Device(server, "live/cam", "color=c=blue:size=640x360:rate=15", "sine=frequency=440"):
+        see(page, "#preview", BLUE)
+        page.wait("document.querySelector('#preview').videoWidth === 640", "the other size")
+        assert transports() == ["webrtc"], transports()
+    ordinary = ["-c:v", "libx264", "-preset", "veryfast", "-bf", "2", "-g", "25", "-pix_fmt", "yuv420p"]
+    with Device(server, "live/other", "color=c=green:size=320x180:rate=25", video=ordinary):
+        wait_for("the other room", lambda: server.is_live("other"))
+        visit(page, "#/rooms/other")
+        see(page, "#preview", GREEN)
+        assert "ws-fmp4" in transports(), transports()
+    visit(page, "#/rooms")
+    wait_for("the preview's end", lambda: not transports())
