@@ -224,7 +224,8 @@ let package = Package(
             ]),
         // Checks of a server and of its machine.
         library(
-            "Doctor", "CommandSupport FFmpeg LibC LinkTransport Listening Media ServerConfiguration ServerData Store Support",
+            "Doctor",
+            "CommandSupport DTLSSRTP FFmpeg LibC LinkTransport Listening Media ServerConfiguration ServerData Sockets Store Support WebRTC",
             [
                 httpClient, webSocket, nioCore, nioPosix, nioSSL, nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// What all DTLS connections of a server share: a certificate made for this run, and what is spoken.
+/// What all DTLS associations of a server, or of a client, share: a certificate made for this run, and what is spoken.
 ///
 /// The certificate is its own authority. Peers know it by its fingerprint, which they got over HTTP; so it needs no name and no file, and a new one
 /// for each start is best (RFC 8827 §6.5).
@@ -16,7 +16,7 @@ package final class DTLSContext: @unchecked Sendable {
 
     package init() throws(DTLSError) {
         ERR_clear_error()
-        guard let context = SSL_CTX_new(DTLS_server_method()) else { throw .library(DTLSError.latest("SSL_CTX_new")) }
+        guard let context = SSL_CTX_new(DTLS_method()) else { throw .library(DTLSError.latest("SSL_CTX_new")) }
         do throws(DTLSError) {
             self.fingerprint = try Self.set(up: context)
         } catch {

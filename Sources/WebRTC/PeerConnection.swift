@@ -46,7 +46,7 @@ package final class PeerConnection {
     private let bornMs: Int64
     private var paths: [Path] = []
     private var selected: DatagramAddress?
-    private var dtls: DTLSServer?
+    private var dtls: DTLSAssociation?
     private var dtlsAddress: DatagramAddress?
     private var receiver: SRTPReceiver?
     private var handshakeMs: Int64?
@@ -106,7 +106,7 @@ package final class PeerConnection {
         guard !self.isOver, let first = datagram.first else { return }
         if STUNMessage.isMessage(first) {
             self.receiveSTUN(datagram, from: address, nowMs: nowMs)
-        } else if DTLSServer.isRecord(first) {
+        } else if DTLSAssociation.isRecord(first) {
             self.receiveDTLS(datagram, from: address, nowMs: nowMs)
         } else if datagram.count > 1, first >> 6 == 2, (192...223).contains(datagram[1]), self.knows(address) {
             // RFC 5761 §4: RTCP by its packet type; a viewer sends no RTP.
@@ -192,7 +192,7 @@ package final class PeerConnection {
         // No state before a check with our password has come from there.
         guard self.knows(address) else { return }
         do throws(DTLSError) {
-            if self.dtls == nil { self.dtls = try DTLSServer(self.context, expected: self.negotiation.fingerprints) }
+            if self.dtls == nil { self.dtls = try DTLSAssociation(self.context, expected: self.negotiation.fingerprints) }
         } catch {
             return self.end(.handshake(error))
         }

@@ -171,7 +171,7 @@ final class FakeBrowser {
                 self.outgoing.append(STUNMessage.success(message, to: self.address).bytes(password: Array(self.password.utf8)))
             default: break
             }
-        } else if DTLSServer.isRecord(first) {
+        } else if DTLSAssociation.isRecord(first) {
             _ = datagram.withUnsafeBytes { BIO_write(self.input, $0.baseAddress, CInt($0.count)) }
             self.shake()
         } else if datagram.count > 1, (192...223).contains(datagram[1]) {

@@ -55,6 +55,16 @@ struct DoctorHTTP: Sendable {
         }
     }
 
+    /// Sends a body, or a DELETE without one. Returns the answer, whatever its status.
+    func send(_ method: HTTPMethod, _ url: String, type: String? = nil, body: String = "") async throws -> Answer {
+        var request = Self.request(url, type.map { ["Content-Type": $0] } ?? [:])
+        request.method = method
+        if !body.isEmpty { request.body = .bytes(ByteBuffer(string: body)) }
+        let response = try await self.client.execute(request, timeout: .seconds(8))
+        let answer = try await response.body.collect(upTo: 64 << 10)
+        return Answer(status: response.status.code, headers: response.headers, body: answer)
+    }
+
     private func fetch(_ url: String, _ headers: HTTPHeaders, _ seconds: Int64) async throws -> Answer {
         let response = try await self.client.execute(Self.request(url, headers), timeout: .seconds(seconds))
         let body = try await response.body.collect(upTo: Self.longest)

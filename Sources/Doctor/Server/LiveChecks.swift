@@ -110,6 +110,9 @@ struct LiveChecks: Sendable {
             { [mp4 = url("mp4")] in [await plays.webSocketMP4("play WebSocket-fMP4", mp4)] },
             { [http = self.http, hls = url("hls")] in await HLSCheck(clip: clip, http: http).run("play HLS", hls) },
         ]
+        if let whep = urls["whep"].string {
+            runs.append { [http = self.http] in [await WHEPCheck(clip: clip, http: http).run("play WebRTC", whep)] }
+        }
         if let rtmps = urls["rtmps"].string {
             let file = self.local?.config.rtmps.certificate
             runs.append { [await self.overTLS(plays, rtmps, file)] }

@@ -1,6 +1,6 @@
 package import DTLSSRTP
 
-/// What a browser or encoder offers (RFC 8866, RFC 8829), as far as it matters here. A value, read by the grammar and within limits.
+/// What a browser or encoder offers, or a server answers (RFC 8866, RFC 8829), as far as it matters here. A value, read by the grammar and within limits.
 package struct SessionOffer: Sendable, Equatable {
     package enum Direction: String, Sendable {
         case sendrecv, sendonly, recvonly, inactive
@@ -46,6 +46,14 @@ package struct SessionOffer: Sendable, Equatable {
         /// Payload types for which the peer takes repeats on request.
         package var nacked: Set<UInt8> = []
         package var muxesControl = false
+        /// Host candidates of UDP: IP addresses as text, and ports.
+        package var candidates: [(address: String, port: Int)] = []
+
+        package static func == (left: Self, right: Self) -> Bool {
+            (left.kind, left.port, left.mid, left.direction) == (right.kind, right.port, right.mid, right.direction)
+                && left.formats == right.formats && left.user == right.user && left.password == right.password
+                && left.fingerprints == right.fingerprints && left.setup == right.setup
+        }
     }
 
     package var media: [Media] = []
@@ -143,6 +151,7 @@ package struct SessionOffer: Sendable, Equatable {
             if let direction = Direction(rawValue: String(name)) { self.edit { $0.direction = direction } }
         case "rtcp-mux": self.edit { $0.muxesControl = true }
         case "rtpmap": self.readMap(value)
+        case "candidate": self.readCandidate(value)
         case "fmtp":
             let words = value.split(separator: " ", maxSplits: 1)
             guard words.count == 2, let type = UInt8(words[0]), words[1].utf8.count <= 1_024 else { return }
@@ -194,6 +203,15 @@ package struct SessionOffer: Sendable, Equatable {
             format.clockRate = rate
             format.channels = parts.count > 2 ? Int(parts[2]) ?? 1 : 1
         }
+    }
+
+    /// RFC 8839 §5.1: `a=candidate:1 1 udp 2130706431 192.0.2.1 8189 typ host`.
+    private mutating func readCandidate(_ value: Substring) {
+        let words = value.split(separator: " ")
+        guard words.count >= 8, words[1] == "1", words[2].lowercased() == "udp", let port = Int(words[5]), (1...65_535).contains(port),
+            words[4].utf8.count <= 64
+        else { return }
+        self.edit { media in if media.candidates.count < 16 { media.candidates.append((String(words[4]), port)) } }
     }
 
     private mutating func edit(_ change: (inout Media) -> Void) {

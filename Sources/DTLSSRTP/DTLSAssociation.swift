@@ -1,13 +1,13 @@
 internal import COpenSSL
 
-/// One DTLS association in the passive role, over datagrams that its owner sends and receives: no socket. Used by one thread at a time.
+/// One DTLS association, over datagrams that its owner sends and receives: no socket. Used by one thread at a time.
 ///
 /// ```
 /// handshaking --finished, fingerprint right--> connected(keys) --close_notify--> closed
 ///      \------------- anything wrong ------------> failed(why)
 /// ```
 /// Its timer for lost flights is libssl's, which reads the system's clock: ``retryMs`` says when to call ``timeout()``.
-package final class DTLSServer {
+package final class DTLSAssociation {
     package enum State: Equatable {
         case handshaking
         case connected(SRTPKeys)
@@ -16,7 +16,15 @@ package final class DTLSServer {
         case failed(DTLSError)
     }
 
+    package enum Role: Sendable {
+        /// Waits for the peer's handshake, as the server does.
+        case passive
+        /// Begins it, as a browser does.
+        case active
+    }
+
     package private(set) var state = State.handshaking
+    private let role: Role
     private let context: DTLSContext
     private let ssl: OpaquePointer
     /// Owned by `ssl`.
@@ -33,8 +41,10 @@ package final class DTLSServer {
     /// RFC 6347 §4.1: type, version, epoch, sequence number, length.
     private static let recordHeader = 13
 
-    /// `expected`: the fingerprints of the peer's offer, of which the peer's certificate must have one.
-    package init(_ context: DTLSContext, expected: [Fingerprint], mtu: Int = DTLSServer.mtu) throws(DTLSError) {
+    /// `expected`: the fingerprints that the peer has named, of which its certificate must have one.
+    package init(
+        _ context: DTLSContext, _ role: Role = .passive, expected: [Fingerprint], mtu: Int = DTLSAssociation.mtu
+    ) throws(DTLSError) {
         ERR_clear_error()
         guard let ssl = SSL_new(context.context) else { throw .library(DTLSError.latest("SSL_new")) }
         guard let input = BIO_new(BIO_s_mem()), let output = BIO_new(BIO_s_mem()) else {
@@ -44,12 +54,16 @@ package final class DTLSServer {
         earshot_bio_is_never_at_end(input)
         earshot_bio_is_never_at_end(output)
         SSL_set_bio(ssl, input, output)
-        SSL_set_accept_state(ssl)
+        switch role {
+        case .passive: SSL_set_accept_state(ssl)
+        case .active: SSL_set_connect_state(ssl)
+        }
         earshot_dtls_set_mtu(ssl, mtu)
         DTLS_set_timer_cb(ssl) { _, lastUs in
-            lastUs == 0 ? DTLSServer.firstTimeoutUs : min(lastUs &* 2, DTLSServer.longestTimeoutUs)
+            lastUs == 0 ? DTLSAssociation.firstTimeoutUs : min(lastUs &* 2, DTLSAssociation.longestTimeoutUs)
         }
         self.context = context
+        self.role = role
         self.ssl = ssl
         self.input = input
         self.output = output
@@ -71,6 +85,13 @@ package final class DTLSServer {
         ERR_clear_error()
         // One datagram at a time: a memory BIO knows no edges between them.
         guard BIO_write(self.input, base, CInt(datagram.count)) == CInt(datagram.count) else { return }
+        self.proceed()
+    }
+
+    /// Sends the first flight, in the active role.
+    package func begin() {
+        guard self.role == .active, self.state == .handshaking else { return }
+        ERR_clear_error()
         self.proceed()
     }
 
@@ -137,10 +158,10 @@ package final class DTLSServer {
         }
         let key = SRTPProfile.keyBytes
         let salts = bytes[(2 * key)...]
-        return SRTPKeys(
-            profile: profile,
-            peer: SRTPKeys.Master(key: Array(bytes[..<key]), salt: Array(salts.prefix(profile.saltBytes))),
-            own: SRTPKeys.Master(key: Array(bytes[key..<(2 * key)]), salt: Array(salts.suffix(profile.saltBytes))))
+        let client = SRTPKeys.Master(key: Array(bytes[..<key]), salt: Array(salts.prefix(profile.saltBytes)))
+        let server = SRTPKeys.Master(key: Array(bytes[key..<(2 * key)]), salt: Array(salts.suffix(profile.saltBytes)))
+        return self.role == .passive
+            ? SRTPKeys(profile: profile, peer: client, own: server) : SRTPKeys(profile: profile, peer: server, own: client)
     }
 
     // MARK: Time
