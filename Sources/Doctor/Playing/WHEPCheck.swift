@@ -21,7 +21,9 @@ struct WHEPCheck: Sendable {
 
     func run(_ name: String, _ url: String) async -> DoctorResult {
         let client: WatchingClient
-        do throws(DTLSError) { client = try WatchingClient() } catch { return .fail(name, "\(error)", "is libssl whole? See the package libssl3") }
+        do throws(DTLSError) { client = try WatchingClient() } catch {
+            return .fail(name, "\(error)", "is libssl whole? See the package libssl3")
+        }
         let answer: DoctorHTTP.Answer
         do {
             answer = try await self.http.send(.POST, url, type: "application/sdp", body: client.offer)
@@ -67,7 +69,8 @@ struct WHEPCheck: Sendable {
         if let problem = client.problem ?? judge.problem { return .fail(name, problem, PlayChecks.advice(nil)) }
         if !client.wasAnswered { return .fail(name, "nothing comes back from \(place) by UDP", Self.unreachable) }
         guard client.isConnected else { return .fail(name, "no DTLS connection with \(place)", PlayChecks.advice(nil)) }
-        return .fail(name, "\(judge.pictures) pictures and \(judge.sound) packets of sound in \(PlayChecks.limit) s", PlayChecks.advice(nil))
+        return .fail(
+            name, "\(judge.pictures) pictures and \(judge.sound) packets of sound in \(PlayChecks.limit) s", PlayChecks.advice(nil))
     }
 
     private func exchange(_ client: WatchingClient, _ inbox: Inbox, _ channel: any Channel, _ target: SocketAddress) async -> Judge {
