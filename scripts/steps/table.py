@@ -110,7 +110,7 @@ TEST = [
 ]
 
 # What the address sanitizer's build is made of, and the thread sanitizer's.
-ADDRESS = tuple(f"Sources/{name}" for name in ("Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "LinkTransport", "Health", "Sockets", "Relay", "LibC"))
+ADDRESS = tuple(f"Sources/{name}" for name in ("Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "LinkTransport", "Health", "Sockets", "Relay", "DTLSSRTP", "WebRTC", "LibC"))
 THREAD = tuple(f"Sources/{name}" for name in ("Support", "Media", "RTMP", "Health", "Sockets", "Relay", "Talk", "LibC"))
 
 
