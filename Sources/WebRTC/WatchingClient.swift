@@ -56,7 +56,7 @@ package final class WatchingClient {
     }
 
     /// Reads the answer. Returns the addresses that it names, of which one is to be given to ``begin(with:)``.
-    package func read(answer: String) throws(SessionDescriptionError) -> [(address: String, port: Int)] {
+    package func read(answer: String) throws(SessionDescriptionError) -> [SessionOffer.Candidate] {
         let answer = try SessionOffer(answer)
         guard let media = answer.media.first(where: { $0.port != 0 && $0.user ?? answer.user != nil }),
             let user = media.user ?? answer.user, let password = media.password ?? answer.password

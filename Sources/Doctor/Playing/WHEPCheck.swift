@@ -41,7 +41,7 @@ struct WHEPCheck: Sendable {
     }
 
     private func play(_ name: String, _ client: WatchingClient, _ answer: String) async -> DoctorResult {
-        let candidates: [(address: String, port: Int)]
+        let candidates: [SessionOffer.Candidate]
         do throws(SessionDescriptionError) {
             candidates = try client.read(answer: answer)
         } catch {

@@ -46,14 +46,14 @@ package struct SessionOffer: Sendable, Equatable {
         /// Payload types for which the peer takes repeats on request.
         package var nacked: Set<UInt8> = []
         package var muxesControl = false
-        /// Host candidates of UDP: IP addresses as text, and ports.
-        package var candidates: [(address: String, port: Int)] = []
+        /// Of UDP.
+        package var candidates: [Candidate] = []
+    }
 
-        package static func == (left: Self, right: Self) -> Bool {
-            (left.kind, left.port, left.mid, left.direction) == (right.kind, right.port, right.mid, right.direction)
-                && left.formats == right.formats && left.user == right.user && left.password == right.password
-                && left.fingerprints == right.fingerprints && left.setup == right.setup
-        }
+    /// Where the other side may be reached: an IP address, or a name, as text.
+    package struct Candidate: Sendable, Equatable {
+        package var address: String
+        package var port: Int
     }
 
     package var media: [Media] = []
@@ -211,7 +211,7 @@ package struct SessionOffer: Sendable, Equatable {
         guard words.count >= 8, words[1] == "1", words[2].lowercased() == "udp", let port = Int(words[5]), (1...65_535).contains(port),
             words[4].utf8.count <= 64
         else { return }
-        self.edit { media in if media.candidates.count < 16 { media.candidates.append((String(words[4]), port)) } }
+        self.edit { media in if media.candidates.count < 16 { media.candidates.append(Candidate(address: String(words[4]), port: port)) } }
     }
 
     private mutating func edit(_ change: (inout Media) -> Void) {
