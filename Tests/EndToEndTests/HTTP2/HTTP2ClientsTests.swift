@@ -170,8 +170,9 @@ import Testing
             try await publisher.send(tags.filter { $0.timestamp < 1_000 })
             let live = try await LiveHLS(server, "cam1")
             for endMs in stride(from: UInt32(2_000), through: 8_000, by: 1_000) {
+                // Each time a new player: one that has seen the last segment is held until the next, for eight seconds.
                 try await eventually("parts before \(endMs - 1_000) ms") {
-                    try await ListedParts.listedMs(live.playlist().text) >= endMs - 1_500
+                    try await ListedParts.listedMs(LiveHLS(server, "cam1").playlist().text) >= endMs - 1_500
                 }
                 try await publisher.send(tags.filter { (endMs - 1_000..<endMs).contains($0.timestamp) })
             }
@@ -181,7 +182,7 @@ import Testing
             for sentMs in stride(from: UInt32(8_000), to: 16_000, by: 2_000) {
                 var playlist = ""
                 try await eventually("all but two parts before \(sentMs) ms") {
-                    playlist = try await live.playlist().text
+                    playlist = try await LiveHLS(server, "cam1").playlist().text
                     return ListedParts.listedMs(playlist) >= sentMs - 500
                 }
                 let next = ListedParts.next(after: playlist)

@@ -235,7 +235,9 @@ import Testing
             #expect(recorded.only("video").hashes == one.only("video").hashes + one.only("video").hashes)
             // A stream begins with its first picture, also after a return: sound before it is left out.
             let (sound, sent) = (recorded.only("audio").hashes, one.only("audio").hashes)
-            #expect((0...2).contains { first in (0...2).contains { sound == Array(sent.dropFirst(first) + sent.dropFirst($0)) } })
+            #expect(
+                (0...2).contains { first in (0...2).contains { sound == Array(sent.dropFirst(first) + sent.dropFirst($0)) } },
+                "\(sound.count) of twice \(sent.count): \(sound.map { sent.firstIndex(of: $0) ?? -1 })")
             #expect(recorded.only("video").orderProblem == nil)
             let last = try await PacketList.of(file: server.recordingPath(parts[1]))
             // The first picture after a change also carries its parameter sets.
