@@ -75,8 +75,8 @@ built() {
 
 # debug_build FLAGS OF swift build, release_build FLAGS OF swift build: with what all builds of a kind have in common. A release is one file that runs
 # without a toolchain, and whose calls into the runtime are direct.
-debug_build() { EARSHOT_FAST=${EARSHOT_FAST:-$DEBUG_FAST} built debug 4300 12 "${DEBUG_FLAGS[@]}" "$@"; }
-release_build() { built release 1000 14 -c release --static-swift-stdlib "$@"; }
+debug_build() { EARSHOT_FAST=${EARSHOT_FAST:-$DEBUG_FAST} built debug 4300 10 "${DEBUG_FLAGS[@]}" "$@"; }
+release_build() { built release 1050 9 -c release --static-swift-stdlib "$@"; }
 
 # build_tests: the debug build with all tests, in $SCRATCH.
 #
