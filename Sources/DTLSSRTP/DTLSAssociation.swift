@@ -43,7 +43,7 @@ package final class DTLSAssociation {
 
     /// `expected`: the fingerprints that the peer has named, of which its certificate must have one.
     package init(
-        _ context: DTLSContext, _ role: Role = .passive, expected: [Fingerprint], mtu: Int = DTLSAssociation.mtu
+        _ context: DTLSContext, _ role: Role = .passive, expected: [Fingerprint]
     ) throws(DTLSError) {
         ERR_clear_error()
         guard let ssl = SSL_new(context.context) else { throw .library(DTLSError.latest("SSL_new")) }
@@ -58,7 +58,7 @@ package final class DTLSAssociation {
         case .passive: SSL_set_accept_state(ssl)
         case .active: SSL_set_connect_state(ssl)
         }
-        earshot_dtls_set_mtu(ssl, mtu)
+        earshot_dtls_set_mtu(ssl, Self.mtu)
         DTLS_set_timer_cb(ssl) { _, lastUs in
             lastUs == 0 ? DTLSAssociation.firstTimeoutUs : min(lastUs &* 2, DTLSAssociation.longestTimeoutUs)
         }

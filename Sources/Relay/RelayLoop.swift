@@ -232,6 +232,8 @@ package final class RelayLoop: @unchecked Sendable {
         guard !viewer.isDetached, let fanout = self.fanouts[FanoutKey(viewer)], fanout.isSeeded else { return }
         viewer.isSteady = false
         viewer.start(in: fanout, nowMs: self.nowMs)
+        // It joined long ago.
+        viewer.isJoining = false
         self.pump(viewer)
     }
 

@@ -45,8 +45,9 @@ package final class DatagramSender: Sendable {
         if self.segments.load(ordering: .relaxed) {
             let outcome = self.send(bytes, to: address, segment: UInt16(truncatingIfNeeded: segment))
             switch outcome {
-            // An old kernel, or a device that cannot.
-            case .failed(EINVAL), .failed(EIO), .failed(ENOPROTOOPT): self.segments.store(false, ordering: .relaxed)
+            case .failed(ENOPROTOOPT): self.segments.store(false, ordering: .relaxed)
+            // The way to this address cannot, for its MTU or its device; or the kernel is old.
+            case .failed(EINVAL), .failed(EIO), .failed(EMSGSIZE): break
             default: return outcome
             }
         }

@@ -36,6 +36,11 @@ package final class PeerConnection {
         /// When the peer last answered a check of ours from there.
         var answeredMs: Int64?
         var isNominated = false
+        /// The peer's first flight, which is answered only once the address is proven: an answer is larger than what a forger sends.
+        var held: [[UInt8]] = []
+
+        /// The peer wants what is sent there.
+        func isProven(nowMs: Int64) -> Bool { self.answeredMs.map { nowMs - $0 < PeerConnection.consentMs } ?? false }
     }
 
     private let negotiation: Negotiation
@@ -55,8 +60,8 @@ package final class PeerConnection {
     package private(set) var state = State.checking
     /// There once the keys are.
     package private(set) var media: MediaSender?
-    /// Called for each RTCP packet of the peer.
-    package private(set) var controlPackets: [ControlPacket] = []
+    /// What the peer's RTCP has said since the last ``popControlPackets()``.
+    private var controlPackets: [ControlPacket] = []
     /// Milliseconds from the first check to the connection.
     package private(set) var connectedAfterMs: Int64?
     /// Checks with the right password, for messages about what does not connect.
@@ -67,6 +72,9 @@ package final class PeerConnection {
     private static let checkMs: Int64 = 5_000
     private static let firstCheckMs: Int64 = 100
     private static let firstChecks = 10
+    private static let mostHeld = 4
+    private static let longestHeld = 2_048
+    private static let mostControlPackets = 256
     private static let connectMs: Int64 = 30_000
     /// RFC 7675 §5.1.
     private static let consentMs: Int64 = 30_000
@@ -110,7 +118,9 @@ package final class PeerConnection {
             self.receiveDTLS(datagram, from: address, nowMs: nowMs)
         } else if datagram.count > 1, first >> 6 == 2, (192...223).contains(datagram[1]), self.knows(address) {
             // RFC 5761 §4: RTCP by its packet type; a viewer sends no RTP.
-            guard let clear = self.receiver?.openControl(datagram) else { return }
+            guard self.state == .connected, self.controlPackets.count < Self.mostControlPackets,
+                let clear = self.receiver?.openControl(datagram)
+            else { return }
             self.controlPackets += ControlPacket.parse(clear)
         }
     }
@@ -152,10 +162,10 @@ package final class PeerConnection {
         if message.usesCandidate, !self.paths[index].isNominated {
             for other in self.paths.indices { self.paths[other].isNominated = other == index }
         }
-        if self.paths[index].answeredMs == nil, nowMs - self.paths[index].sentMs >= Self.firstCheckMs {
-            self.sendCheck(index, nowMs: nowMs)
-        }
-        self.select()
+        // An address that has not answered lately is asked (again) before media goes there.
+        let isFresh = self.paths[index].answeredMs.map { nowMs - $0 < Self.checkMs } ?? false
+        if !isFresh, nowMs - self.paths[index].sentMs >= Self.firstCheckMs { self.sendCheck(index, nowMs: nowMs) }
+        self.select(nowMs: nowMs)
     }
 
     private func sendCheck(_ index: Int, nowMs: Int64) {
@@ -173,12 +183,15 @@ package final class PeerConnection {
         self.paths[index].tries = 0
         // The next check has a number of its own.
         self.paths[index].transaction = MessageIntegrity.random(STUNMessage.transactionBytes)
-        self.select()
+        self.select(nowMs: nowMs)
+        let held = self.paths[index].held
+        self.paths[index].held = []
+        for datagram in held { datagram.withUnsafeBytes { self.receiveDTLS($0, from: address, nowMs: nowMs) } }
     }
 
     /// Chooses the proven address that the client nominated, or the only one.
-    private func select() {
-        let proven = self.paths.filter { $0.answeredMs != nil }
+    private func select(nowMs: Int64) {
+        let proven = self.paths.filter { $0.isProven(nowMs: nowMs) }
         guard let chosen = proven.first(where: \.isNominated) ?? proven.first(where: { $0.address == self.selected }) ?? proven.first else {
             return
         }
@@ -189,8 +202,14 @@ package final class PeerConnection {
     // MARK: DTLS
 
     private func receiveDTLS(_ datagram: UnsafeRawBufferPointer, from address: DatagramAddress, nowMs: Int64) {
-        // No state before a check with our password has come from there.
-        guard self.knows(address) else { return }
+        // No state before a check with our password has come from there, and no answer before one of ours was answered.
+        guard let index = self.paths.firstIndex(where: { $0.address == address }) else { return }
+        guard self.paths[index].answeredMs != nil else {
+            if self.paths[index].held.count < Self.mostHeld, datagram.count <= Self.longestHeld {
+                self.paths[index].held.append([UInt8](datagram))
+            }
+            return
+        }
         do throws(DTLSError) {
             if self.dtls == nil { self.dtls = try DTLSAssociation(self.context, expected: self.negotiation.fingerprints) }
         } catch {
@@ -245,7 +264,7 @@ package final class PeerConnection {
         }
         for index in self.paths.indices {
             let path = self.paths[index]
-            let isNews = path.answeredMs == nil
+            let isNews = !path.isProven(nowMs: nowMs)
             // An address that does not answer is asked ten times, one that did for as long as it is in use.
             guard isNews ? path.tries < Self.firstChecks : path.address == self.selected else { continue }
             let waitMs = isNews || path.tries > 0 && path.tries < Self.firstChecks ? Self.firstCheckMs << min(path.tries, 4) : Self.checkMs

@@ -28,6 +28,7 @@ package final class WatchingClient {
     private var checkedMs: Int64 = .min / 2
     private var dtls: DTLSAssociation?
     private var receiver: SRTPReceiver?
+    private var videoIndex: UInt64?
     private var depacketizer = H264Depacketizer()
     private var outgoing: [[UInt8]] = []
 
@@ -116,6 +117,9 @@ package final class WatchingClient {
             if opened.packet[1] & 0x7F == Self.soundType {
                 self.media.append(.sound(Array(payload)))
             } else {
+                // Of a unit that lacks a piece, nothing is made.
+                if let last = self.videoIndex, opened.index != last + 1 { self.depacketizer = H264Depacketizer() }
+                self.videoIndex = opened.index
                 self.media += self.depacketizer.append(payload).map { .unit($0) }
             }
         }

@@ -48,7 +48,9 @@ import Testing
             try await eventually("the delivery") { try await !api.ok("GET", "webhooks/targets")["list"][0]["deliveredAt"].isNull }
             let after = try await api.ok("GET", "webhooks/targets")["list"][1]
             #expect(after["deliveredAt"].isNull)
-            #expect(after["isFailing"].bool == true && after["failedAttempts"].int == 3 && after["givenUp"].int == 1, "\(after)")
+            #expect(after["isFailing"].bool == true && after["givenUp"].int == 1, "\(after)")
+            // Three in time; a machine that stands still meanwhile leaves time for two.
+            #expect((2...3).contains(after["failedAttempts"].int ?? 0), "\(after)")
             #expect(after["lastError"].string?.contains("503") == true && after["url"].string == "http://127.0.0.1:\(bad.port)")
             try await Fixture.withDirectory { directory in
                 let cli = try await server.cli(in: directory)

@@ -25,6 +25,8 @@ final class FakeBrowser {
     private(set) var hasChecked = false
     private var receiver: SRTPReceiver?
     private var sender: SRTPSender?
+    /// Whether its offer has a format for repeats.
+    var offersRepeats = true
     /// Whether it answers checks.
     var answersChecks = true
     /// Sent to the server next.
@@ -77,8 +79,7 @@ final class FakeBrowser {
         a=rtpmap:102 H264/90000\r
         a=rtcp-fb:102 nack\r
         a=fmtp:102 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f\r
-        a=rtpmap:103 rtx/90000\r
-        a=fmtp:103 apt=102\r
+        \(self.offersRepeats ? "a=rtpmap:103 rtx/90000\r\na=fmtp:103 apt=102" : "a=x")\r
         m=audio 9 UDP/TLS/RTP/SAVPF 111 0\r
         c=IN IP4 0.0.0.0\r
         a=mid:1\r

@@ -27,6 +27,8 @@ package final class PacketMaker {
     private var packetizer: H264Packetizer?
     private var lengthSize = 4
     private var sound: SoundPackets?
+    /// What ``sound`` was made from; made anew at a publisher's return if it failed.
+    private var soundHeader: Frame?
     private var awaitsKeyframe = true
 
     package private(set) var problem: Problem?
@@ -49,6 +51,7 @@ package final class PacketMaker {
                 // Its headers are those in force until others come, which they do only if they differ.
                 self.awaitsKeyframe = true
                 self.sound?.restart()
+                if self.sound == nil, let header = self.soundHeader { self.begin(header) }
             case .ended: return made
             }
         }
@@ -56,7 +59,8 @@ package final class PacketMaker {
     }
 
     private func receive(_ frame: Frame, _ made: inout [Frame]) {
-        if Track.describes(frame) { self.begin(frame) }
+        // Sound that has failed is not tried again with each run.
+        if Track.describes(frame), frame.isSequenceHeader || frame.kind == .video || self.soundProblem == nil { self.begin(frame) }
         guard !frame.isSequenceHeader, !frame.tag.flags.contains(.unusable), let sample = Sample(frame) else { return }
         switch sample.kind {
         case .video: self.addPicture(sample, &made)
@@ -89,6 +93,7 @@ package final class PacketMaker {
         case .video(let codec): self.problem = .video(codec: codec.name)
         case .audio:
             do throws(FFmpegError) {
+                self.soundHeader = frame
                 self.sound = try SoundPackets(track, of: frame)
                 self.soundProblem = nil
             } catch {
@@ -109,7 +114,7 @@ package final class PacketMaker {
             self.problem = .reordered
             return
         }
-        guard let bundle = self.packetizer?.bundle(units, time: sample.pts * Self.videoTicks) else { return }
+        guard let bundle = self.packetizer?.bundle(units, time: sample.pts * Self.videoTicks, isKeyframe: sample.isKeyframe) else { return }
         let flags: TagInfo.Flags = sample.isKeyframe ? [.coded, .keyframe] : .coded
         made.append(Frame(kind: .video, timestamp: sample.dts, payload: bundle, tag: TagInfo(flags: flags)))
     }

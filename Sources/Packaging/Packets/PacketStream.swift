@@ -30,6 +30,7 @@ package actor PacketStream {
     private struct Shared {
         var problem: PacketMaker.Problem?
         var isOver = false
+        var isReady = false
         /// The newest picture's time, in 90,000ths of a second; and that of the oldest that a joiner gets.
         var newestTime: Int64?
         var keyframeTime: Int64?
@@ -40,8 +41,8 @@ package actor PacketStream {
     }
 
     private static let tickMs = 1_000
-    /// It stops after this long without viewers.
-    private static let idleMs: Int64 = 10_000
+    /// It stops after this long without viewers; longer than a viewer may take to connect.
+    private static let idleMs: Int64 = 40_000
     /// Sound that is older than this when a viewer's coming starts it would be late.
     private static let oldSoundMs: Int64 = 300
 
@@ -58,6 +59,8 @@ package actor PacketStream {
     func start() async {
         let derived = await DerivedStream.open(self.path, by: "packets", in: self.table.packets, on: self.stream.home)
         guard let derived else { return self.stop() }
+        // It may have been stopped meanwhile.
+        guard !self.isOver else { return derived.end() }
         self.derived = derived
         let me = Weak(packets: self)
         let mailbox = FrameMailbox(
@@ -75,11 +78,15 @@ package actor PacketStream {
         // Behind the cached frames, which the home loop hands over in order.
         await withCheckedContinuation { done in self.stream.home.run { _ in done.resume() } }
         self.drain()
+        self.shared.withLock { $0.isReady = true }
     }
 
     package nonisolated func touch() { self.lastUse.store(LoopSweeper.nowMs, ordering: .relaxed) }
 
     package nonisolated var isOver: Bool { self.shared.withLock { $0.isOver } }
+
+    /// Whether the cached pictures are packets. Any thread.
+    package nonisolated var isReady: Bool { self.shared.withLock { $0.isReady } }
 
     /// Why it cannot be played; nil as long as nothing is known against it. Any thread.
     package nonisolated var problem: PacketMaker.Problem? { self.shared.withLock { $0.problem } }
@@ -146,6 +153,10 @@ package actor PacketStream {
 
     /// Ends the stream of packets; its viewers are told.
     func stop() {
+        let derived = self.derived
+        self.derived = nil
+        // First its end, in order on the home loop: whoever sees that it is over may open the next.
+        derived?.end()
         let wasOver = self.shared.withLock { shared in
             defer { shared.isOver = true }
             return shared.isOver
@@ -156,8 +167,6 @@ package actor PacketStream {
         self.timer = nil
         if let mailbox = self.mailbox { RelayLoop.remove(mailbox, from: self.stream) }
         self.mailbox = nil
-        self.derived?.end()
-        self.derived = nil
         self.table.streams.registry.release(self.stream)
     }
 }

@@ -33,20 +33,25 @@ package final class PacketTable: Sendable {
 
     /// Returns the live stream's packets, started if need be; nil: nobody publishes it. Its cached pictures are packets by then.
     package func use(_ path: String) async -> PacketStream? {
-        if let there = self.find(path), !there.isOver {
-            there.touch()
-            return there
-        }
-        let start = self.starts.withLock { starts in
-            if let running = starts[path] { return running }
-            let start = Task { () -> PacketStream? in
-                defer { self.starts.withLock { $0[path] = nil } }
-                return await self.start(path)
+        // Once more if it has just stopped.
+        for _ in 0..<2 {
+            if let there = self.find(path), !there.isOver, there.isReady {
+                there.touch()
+                return there
             }
-            starts[path] = start
-            return start
+            let start = self.starts.withLock { starts in
+                if let running = starts[path] { return running }
+                let start = Task { () -> PacketStream? in
+                    defer { self.starts.withLock { $0[path] = nil } }
+                    return await self.start(path)
+                }
+                starts[path] = start
+                return start
+            }
+            guard let made = await start.value else { return nil }
+            if !made.isOver || made.problem != nil { return made }
         }
-        return await start.value
+        return nil
     }
 
     private func start(_ path: String) async -> PacketStream? {

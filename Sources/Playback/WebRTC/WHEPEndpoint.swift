@@ -142,7 +142,9 @@ package struct WHEPEndpoint: HTTPPart {
         // Throws 404 for a stream that nobody will publish; a session may wait for one that somebody may.
         let waits = try await playback.mustWait(play)
         let streamPath = play.request.address.path
+        if let problem = self.services.packets.problem(streamPath) { throw Self.unplayable(streamPath, "\(problem)") }
         let packets = waits ? nil : await self.services.packets.use(streamPath)
+        if !waits, packets == nil { throw .notFound("live stream", streamPath) }
         if let problem = packets?.problem { throw Self.unplayable(streamPath, "\(problem)") }
         let kinds = waits ? nil : await playback.streams.media(of: streamPath)
         if negotiation.lacksVideo, kinds?.video != false {
@@ -157,13 +159,13 @@ package struct WHEPEndpoint: HTTPPart {
                 "The server knows no address at which this client could reach its UDP port: set webrtc.addresses (or webrtc.listen) to the public one."
             )
         }
+        let source = UInt32.random(in: 1...(UInt32.max - 2))
+        let dtls = try self.services.dtls()
         let own = Negotiation.Own(
-            user: SecretText.hex(Self.random(4)), password: SecretText.hex(Self.random(16)),
-            fingerprint: try self.services.dtls().fingerprint,
-            candidates: candidates, videoSource: UInt32.random(in: 1...UInt32.max), repeatSource: UInt32.random(in: 1...UInt32.max),
-            soundSource: UInt32.random(in: 1...UInt32.max))
+            user: SecretText.hex(Self.random(8)), password: SecretText.hex(Self.random(16)), fingerprint: dtls.fingerprint,
+            candidates: candidates, videoSource: source, repeatSource: source + 1, soundSource: source + 2)
         let token = SecretText.hex(Self.random(Self.tokenLength / 2))
-        try await self.begin(play, negotiation, own, token, packets, client: request.headers[.userAgent])
+        try await self.begin(play, negotiation, own, dtls, token, packets, client: request.headers[.userAgent])
         let base = self.base(of: request, page, channel)
         var headers: HTTPFields = [
             .contentType: Self.sdp, .location: "\(base)\(Self.resources)\(token)", .eTag: "\"\(own.user)\"", .cacheControl: "no-store",
@@ -209,7 +211,8 @@ package struct WHEPEndpoint: HTTPPart {
 
     /// Begins the viewer's stay, on its loop.
     private func begin(
-        _ play: HTTPPlay, _ negotiation: Negotiation, _ own: Negotiation.Own, _ token: String, _ packets: PacketStream?, client: String?
+        _ play: HTTPPlay, _ negotiation: Negotiation, _ own: Negotiation.Own, _ dtls: DTLSContext, _ token: String,
+        _ packets: PacketStream?, client: String?
     ) async throws(APIError) {
         let (services, playback) = (self.services, self.services.playback)
         let (id, host) = (play.request.session, HostKey.of(play.request.remote))
@@ -230,7 +233,6 @@ package struct WHEPEndpoint: HTTPPart {
                 AdmissionRefusal(reason: reason, message: "Too many players (limits.connections, limits.connectionsPerAddress)."),
                 play.request.address, play.request.remote)
         }
-        let dtls = try services.dtls()
         let made = await withCheckedContinuation { (done: CheckedContinuation<AdmissionRefusal?, Never>) in
             loop.relay.run { _ in
                 let session: PlaySession

@@ -41,7 +41,7 @@ package final class WebRTCPort: Service, Sendable {
     package var lost: UInt64 { self.unsent.load(ordering: .relaxed) }
     func count(lost: Int) { if lost > 0 { self.unsent.add(UInt64(lost), ordering: .relaxed) } }
 
-    /// Sends to viewers; nil until the port is bound, and after its end.
+    /// Sends to viewers; nil until the port is bound.
     var sender: DatagramSender? { self.bound.withLock { $0?.sender } }
     /// The port's number; nil until it is bound.
     var port: Int? { self.bound.withLock { $0?.channel.localAddress?.port } }
@@ -92,21 +92,21 @@ package final class WebRTCPort: Service, Sendable {
     /// What comes from this address is the viewer's from now on.
     func add(_ inbox: WebRTCViewer.Inbox, address: DatagramAddress) { self.rows.withLock { $0.byAddress[address] = inbox } }
 
-    func remove(_ inbox: WebRTCViewer.Inbox, user: String, addresses: [DatagramAddress]) {
-        self.rows.withLock { rows in
-            rows.byUser[user] = nil
-            for address in addresses where rows.byAddress[address] === inbox { rows.byAddress[address] = nil }
-        }
+    func remove(_ inbox: WebRTCViewer.Inbox, address: DatagramAddress) {
+        self.rows.withLock { rows in if rows.byAddress[address] === inbox { rows.byAddress[address] = nil } }
+    }
+
+    func remove(_ inbox: WebRTCViewer.Inbox, user: String) {
+        self.rows.withLock { rows in if rows.byUser[user] === inbox { rows.byUser[user] = nil } }
     }
 
     private func inbox(of bytes: ByteBuffer, from address: DatagramAddress) -> WebRTCViewer.Inbox? {
         guard let first = bytes.getInteger(at: bytes.readerIndex, as: UInt8.self) else { return nil }
-        guard STUNMessage.isMessage(first) else { return self.rows.withLock { $0.byAddress[address] } }
-        guard let message = bytes.withUnsafeReadableBytes({ STUNMessage($0) }) else { return nil }
-        // An answer to a check of ours names nobody.
-        guard message.kind == .request else { return self.rows.withLock { $0.byAddress[address] } }
-        guard let user = message.username?.split(separator: ":", maxSplits: 1).first else { return nil }
-        return self.rows.withLock { $0.byUser[String(user)] }
+        // An answer to a check of ours names nobody. Whether a message is right is checked on the viewer's loop.
+        guard STUNMessage.isMessage(first), let user = bytes.withUnsafeReadableBytes({ STUNMessage.addressee(of: $0) }) else {
+            return self.rows.withLock { $0.byAddress[address] }
+        }
+        return self.rows.withLock { $0.byUser[user] }
     }
 
     private final class Demultiplexer: ChannelInboundHandler, Sendable {
@@ -118,12 +118,12 @@ package final class WebRTCPort: Service, Sendable {
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             let envelope = self.unwrapInboundIn(data)
-            guard let address = DatagramAddress(envelope.remoteAddress), let inbox = self.port.inbox(of: envelope.data, from: address)
+            guard let address = DatagramAddress(envelope.remoteAddress), let inbox = self.port.inbox(of: envelope.data, from: address),
+                inbox.give(envelope.data, from: address)
             else {
                 self.port.strangers.add(1, ordering: .relaxed)
                 return
             }
-            inbox.give(envelope.data, from: address)
         }
 
         // A port unreachable somewhere is no matter of the port's.

@@ -35,7 +35,7 @@ package final class WebRTCServices: Sendable {
     package struct Counts: Sendable, Equatable {
         package var offers: UInt64 = 0
         package var connected: UInt64 = 0
-        /// By the reason why a viewer's connection never came up, or ended by itself: ``WebRTCViewer/reason(_:)``.
+        /// Viewers whose connection never came up, by the reason's word.
         package var failed: [String: UInt64] = [:]
         package var keyframeRequests: UInt64 = 0
         package var repeats: UInt64 = 0

@@ -37,8 +37,23 @@ final class WebRTCViewer: LiveConnection {
         /// On the loop.
         func set(_ viewer: WebRTCViewer?) { self.viewer.value = viewer }
 
-        func give(_ datagram: ByteBuffer, from address: DatagramAddress) {
-            self.loop.relay.eventLoop.execute { self.viewer.value?.receive(datagram, from: address) }
+        /// Datagrams on their way to the viewer's loop; a viewer sends a few a second.
+        private let waiting = Atomic<Int>(0)
+        private static let mostWaiting = 64
+
+        /// Returns false for a datagram that is dropped: the viewer's client sends faster than it is read.
+        func give(_ datagram: ByteBuffer, from address: DatagramAddress) -> Bool {
+            guard self.waiting.load(ordering: .relaxed) < Self.mostWaiting else { return false }
+            self.waiting.add(1, ordering: .relaxed)
+            self.loop.relay.eventLoop.execute {
+                self.waiting.subtract(1, ordering: .relaxed)
+                self.viewer.value?.receive(datagram, from: address)
+            }
+            return true
+        }
+
+        func call(_ body: @escaping @Sendable (WebRTCViewer) -> Void) {
+            self.loop.relay.eventLoop.execute { self.viewer.value.map(body) }
         }
 
         func end(_ reason: CloseReason) { self.loop.relay.eventLoop.execute { self.viewer.value?.close(reason, detail: nil) } }
@@ -51,7 +66,7 @@ final class WebRTCViewer: LiveConnection {
         let own: Negotiation.Own
         let token: String
         let client: String?
-        /// Nil while nobody publishes.
+        /// Nil while nobody publishes: the viewer waits.
         let packets: PacketStream?
     }
 
@@ -87,8 +102,6 @@ final class WebRTCViewer: LiveConnection {
     private static let breathMs: Int64 = 5
     /// Longest time between two pictures of a stream that is running, for a viewer that asks for a keyframe.
     private static let silenceMs: Int64 = 1_000
-    /// Addresses from which a client's checks have come, over its life.
-    private static let mostAddresses = 64
     /// A viewer's keys, contexts of libssl, lists of sent packets.
     private static let memoryBytes = 90 << 10
     /// Sound that is older when it comes here is late for everybody.
@@ -137,17 +150,14 @@ final class WebRTCViewer: LiveConnection {
 
     /// Does what the peer's state asks for.
     private func follow(nowMs: Int64) {
+        self.followAddresses()
         self.sendWaiting()
-        for address in self.peer.addresses where self.known.count < Self.mostAddresses && self.known.insert(address).inserted {
-            self.services.port.add(self.inbox, address: address)
-            self.record(.received, .state, "checked", "from \(address.text)")
-        }
         switch self.peer.state {
         case .checking, .handshaking: return
         case .over(let end): return self.close(end.reason, detail: end.words(self.peer))
         case .connected: break
         }
-        if self.isOpening { self.connected(nowMs: nowMs) }
+        if self.isOpening { self.connected() }
         let packets = self.peer.popControlPackets()
         guard !packets.isEmpty, let media = self.peer.media, self.aim() else { return }
         if packets.contains(.goodbye) { return self.close(.clientClosed, detail: nil) }
@@ -168,21 +178,44 @@ final class WebRTCViewer: LiveConnection {
         self.loop.relay.restart(viewer)
     }
 
-    private func connected(nowMs: Int64) {
+    /// Tells the port from where the viewer's datagrams come.
+    private func followAddresses() {
+        let addresses = Set(self.peer.addresses)
+        for address in addresses.subtracting(self.known) {
+            self.services.port.add(self.inbox, address: address)
+            self.record(.received, .state, "checked", "from \(address.text)")
+        }
+        for address in self.known.subtracting(addresses) { self.services.port.remove(self.inbox, address: address) }
+        self.known = addresses
+    }
+
+    private func connected() {
         self.isOpening = false
         self.services.opened(self.id)
         self.services.count { $0.connected += 1 }
         self.record(.here, .state, "connected", "after \(self.peer.connectedAfterMs ?? 0) ms, to \(self.peer.address?.text ?? "")")
-        guard let media = self.peer.media else { return }
+        if let there = self.services.packets.find(self.path), !there.isOver, there.isReady {
+            there.touch()
+            return self.attach()
+        }
+        // Stopped for want of viewers, or not begun: the publisher may have come, or gone, since the offer.
+        let (packets, path, inbox, waits) = (self.services.packets, self.path, self.inbox, self.play.packets == nil)
+        Task {
+            let there = await packets.use(path)
+            inbox.call { viewer in
+                if there != nil || waits { viewer.attach() } else { viewer.notify(.left) }
+            }
+        }
+    }
+
+    private func attach() {
+        guard !self.isOver, self.viewer == nil, let media = self.peer.media else { return }
         let stream = self.services.packets.packets.acquire(self.path, on: self.loop.relay)
         _ = stream.enterViewer(limit: .max)
-        let viewer = Viewer(stream: stream, .packets, sink: self, nowMs: nowMs)
+        let viewer = Viewer(stream: stream, .packets, sink: self, nowMs: self.loop.relay.nowMs)
         self.viewer = viewer
         self.beginBurst(media)
         self.loop.relay.attach(viewer)
-        // It may have begun since the offer, or have stopped for want of viewers.
-        let (packets, path) = (self.services.packets, self.path)
-        Task { _ = await packets.use(path) }
     }
 
     private func beginBurst(_ media: MediaSender) {
@@ -206,7 +239,11 @@ final class WebRTCViewer: LiveConnection {
 
     private func flush() {
         self.run.flush()
-        self.services.port.count(lost: self.run.popLost())
+        let lost = self.run.popLost()
+        guard lost > 0 else { return }
+        self.services.port.count(lost: lost)
+        // The socket's buffer is full: this viewer takes a breath.
+        self.allowance = min(self.allowance, 0)
     }
 
     /// Counts bytes that went out; past the pace, the viewer is ready again after a breath.
@@ -268,6 +305,8 @@ final class WebRTCViewer: LiveConnection {
     func close(_ reason: CloseReason, detail: String?) {
         guard !self.isOver else { return }
         self.isOver = true
+        // The relay may be sending to it at this moment, and keeps no reference.
+        self.loop.relay.eventLoop.assumeIsolated().execute { withExtendedLifetime(self) {} }
         self.record(.here, .state, "closed", detail.map { "\(reason.rawValue): \($0)" } ?? reason.rawValue)
         self.timer?.cancel()
         self.peer.close()
@@ -277,7 +316,8 @@ final class WebRTCViewer: LiveConnection {
             self.services.count { $0.failed[reason.rawValue, default: 0] += 1 }
         }
         self.services.remove(self.play.token)
-        self.services.port.remove(self.inbox, user: self.play.own.user, addresses: Array(self.known))
+        self.services.port.remove(self.inbox, user: self.play.own.user)
+        for address in self.known { self.services.port.remove(self.inbox, address: address) }
         self.inbox.set(nil)
         var figures = PlaySession.Figures(bytes: 0)
         if let viewer = self.viewer {
@@ -381,7 +421,9 @@ extension WebRTCViewer: ViewerSink {
     func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int { bytes }
     func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int) {}
 
-    func notify(_ viewer: Viewer, _ change: StreamChange) {
+    func notify(_ viewer: Viewer, _ change: StreamChange) { self.notify(change) }
+
+    fileprivate func notify(_ change: StreamChange) {
         guard change == .left else { return }
         if let problem = self.services.packets.problem(self.path) {
             return self.close(.unplayable, detail: "\(self.path) cannot be played by WebRTC: \(problem)")

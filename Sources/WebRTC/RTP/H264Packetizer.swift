@@ -36,13 +36,13 @@ package struct H264Packetizer {
         return H264Profile(idc: idc, constraints: constraints)
     }
 
-    /// Cuts a picture. `units`: NAL units without lengths and start codes. `time`: presentation, in 90,000ths of a second. Nil for a picture without
-    /// slices. Delimiters and supplemental information stay behind: some decoders fail over them. A keyframe has the sets before it, those in the
+    /// Cuts a picture. `units`: NAL units without lengths and start codes. `time`: presentation, in 90,000ths of a second. `isKeyframe`: a decoder may
+    /// begin here, though no unit is of an IDR picture. Nil for a picture without slices. Delimiters and supplemental information stay behind: some decoders fail over them. A keyframe has the sets before it, those in the
     /// picture itself if it has some.
-    package mutating func bundle(_ units: [ByteBuffer], time: Int64) -> ByteBuffer? {
+    package mutating func bundle(_ units: [ByteBuffer], time: Int64, isKeyframe: Bool = false) -> ByteBuffer? {
         var slices: [ByteBuffer] = []
         var sets: (sequence: [ByteBuffer], picture: [ByteBuffer]) = ([], [])
-        var isKeyframe = false
+        var isKeyframe = isKeyframe
         for unit in units.prefix(Self.mostUnits) {
             guard let header = unit.getInteger(at: unit.readerIndex, as: UInt8.self) else { continue }
             switch header & 0x1F {

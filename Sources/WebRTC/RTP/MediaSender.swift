@@ -44,10 +44,10 @@ package final class MediaSender {
     private var repeatTokens = 0.0
     private var repeatTokensMs: Int64 = 0
     private var answeredMs: Int64 = .min / 2
+    private var keyframeIntervalMs = MediaSender.keyframeIntervalMs
 
     package private(set) var reception = Reception()
     package private(set) var repeated: UInt64 = 0
-    package private(set) var requestedRepeats: UInt64 = 0
     package private(set) var keyframeRequests: UInt64 = 0
     package private(set) var bytesSent: UInt64 = 0
     package private(set) var packetsSent: UInt64 = 0
@@ -58,8 +58,10 @@ package final class MediaSender {
     private static let firstReports = 10
     /// Packets that a viewer may get again each second.
     private static let repeatsPerSecond = 1_000.0
+    /// Least time between two keyframes for a viewer that asks; twice as long after each that did not help, up to the longest.
     private static let keyframeIntervalMs: Int64 = 500
-    /// RTP's header, a repeat's number, and what protection adds.
+    private static let longestKeyframeIntervalMs: Int64 = 8_000
+    /// Bytes of RTP's header.
     private static let header = 12
 
     package init(_ negotiation: Negotiation, _ own: Negotiation.Own, _ keys: SRTPKeys) throws(DTLSError) {
@@ -88,6 +90,8 @@ package final class MediaSender {
     package func send(_ bundle: PacketBundle, owner: AnyObject, nowMs: Int64, to output: some PacketOutput) -> Bool {
         guard let kind = bundle.kind.sound else { return self.sendVideo(bundle, owner, nowMs, output) }
         guard let type = self.negotiation.sound[kind] else { return false }
+        // A viewer that starts anew at the keyframe has heard what lies there.
+        if let last = self.sound.last, bundle.time <= last.time, last.time - bundle.time < bundle.kind.clockRate { return true }
         let time = UInt32(truncatingIfNeeded: bundle.time) &+ self.sound.offset
         bundle.forEach { payload, _ in self.write(payload, type, time, marker: false, &self.sound, output) }
         self.sound.last = (bundle.time, bundle.kind.clockRate, nowMs)
@@ -115,15 +119,16 @@ package final class MediaSender {
         return true
     }
 
-    /// RFC 3550 §5.1. `number`: that of the packet that this one repeats (RFC 4588 §4).
+    /// RFC 3550 §5.1.
     @inline(__always)
     private func write(
         _ payload: UnsafeRawBufferPointer, _ type: UInt8, _ time: UInt32, marker: Bool, _ track: inout Track, _ output: some PacketOutput
     ) {
         let written = self.protect(payload, type, time, marker: marker, source: track.source, index: track.index, output)
+        // Also without success: no number may ever have other bytes (RFC 7714 §8.4).
+        track.index += 1
         guard written > 0 else { return }
         output.commit(written)
-        track.index += 1
         track.packets &+= 1
         track.octets &+= UInt32(truncatingIfNeeded: payload.count)
         self.bytesSent &+= UInt64(written)
@@ -158,7 +163,10 @@ package final class MediaSender {
             case .missing, .keyframeWanted, .goodbye: break
             }
         }
-        guard wantsKeyframe, nowMs - self.answeredMs >= Self.keyframeIntervalMs else { return false }
+        // One that is under way is enough, and a line that loses the cached pictures again and again gets them ever less often.
+        guard wantsKeyframe, self.catchUp == nil, nowMs - self.answeredMs >= self.keyframeIntervalMs else { return false }
+        let isSoon = nowMs - self.answeredMs < 2 * self.keyframeIntervalMs
+        self.keyframeIntervalMs = isSoon ? min(Self.longestKeyframeIntervalMs, 2 * self.keyframeIntervalMs) : Self.keyframeIntervalMs
         self.answeredMs = nowMs
         return true
     }
@@ -175,7 +183,6 @@ package final class MediaSender {
     }
 
     private func repeatPackets(_ numbers: [UInt16], nowMs: Int64, to output: some PacketOutput) {
-        self.requestedRepeats += UInt64(numbers.count)
         self.repeatTokens = min(
             Self.repeatsPerSecond, self.repeatTokens + Double(nowMs - self.repeatTokensMs) * Self.repeatsPerSecond / 1_000)
         self.repeatTokensMs = nowMs

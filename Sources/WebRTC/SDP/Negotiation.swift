@@ -124,12 +124,15 @@ package struct Negotiation: Sendable, Equatable {
     }
 
     private static func formats(of media: SessionOffer.Media) -> [Video] {
-        media.formats.compactMap { format in
+        var repeats: [String: UInt8] = [:]
+        for format in media.formats where format.codec == "rtx" {
+            if let of = format.parameter("apt"), repeats[of] == nil { repeats[of] = format.payloadType }
+        }
+        return media.formats.compactMap { format in
             guard format.codec == "h264", format.clockRate == 90_000, format.parameter("packetization-mode") == "1" else { return nil }
             // RFC 6184 §8.1: without the parameter it is Baseline at level 1.
             let profile = format.parameter("profile-level-id").flatMap { H264Profile(levelID: $0) } ?? H264Profile(idc: 66, constraints: 0)
-            let repeats = media.formats.first { $0.codec == "rtx" && $0.parameter("apt") == String(format.payloadType) }
-            return Video(payloadType: format.payloadType, profile: profile, repeats: repeats?.payloadType, format: format)
+            return Video(payloadType: format.payloadType, profile: profile, repeats: repeats[String(format.payloadType)], format: format)
         }
     }
 
@@ -172,7 +175,7 @@ package struct Negotiation: Sendable, Equatable {
         var lines = ["v=0", "o=- \(session >> 1) 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=ice-lite"]
         let accepted = [self.acceptedVideo, self.acceptedSound].compactMap { $0 }.sorted()
         let mids = accepted.map { self.offer.media[$0].mid }.filter { !$0.isEmpty }
-        if !mids.isEmpty { lines.append("a=group:BUNDLE \(mids.joined(separator: " "))") }
+        if !mids.isEmpty, !self.offer.bundle.isEmpty { lines.append("a=group:BUNDLE \(mids.joined(separator: " "))") }
         lines.append("a=msid-semantic: WMS *")
         for (index, media) in self.offer.media.enumerated() {
             if index == self.acceptedVideo {
@@ -199,7 +202,8 @@ package struct Negotiation: Sendable, Equatable {
             "a=fingerprint:\(own.fingerprint.text)", "a=setup:passive",
         ]
         if !media.mid.isEmpty { lines.append("a=mid:\(media.mid)") }
-        lines += ["a=sendonly", "a=rtcp-mux", "a=rtcp-rsize"]
+        // RFC 8830 §2, beside the older form at the sources.
+        lines += ["a=msid:\(Self.canonicalName) \(media.kind)", "a=sendonly", "a=rtcp-mux"]
         lines += formats.lines
         guard hasTransport else { return lines }
         for (index, candidate) in own.candidates.enumerated() {

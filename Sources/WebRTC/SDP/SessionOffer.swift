@@ -41,11 +41,8 @@ package struct SessionOffer: Sendable, Equatable {
         package var password: String?
         package var fingerprints: [Fingerprint] = []
         package var setup: String?
-        /// Header extensions by their URIs.
-        package var extensions: [String: UInt8] = [:]
         /// Payload types for which the peer takes repeats on request.
         package var nacked: Set<UInt8> = []
-        package var muxesControl = false
         /// Of UDP.
         package var candidates: [Candidate] = []
     }
@@ -149,7 +146,6 @@ package struct SessionOffer: Sendable, Equatable {
             self.edit { $0.mid = String(value) }
         case "sendrecv", "sendonly", "recvonly", "inactive":
             if let direction = Direction(rawValue: String(name)) { self.edit { $0.direction = direction } }
-        case "rtcp-mux": self.edit { $0.muxesControl = true }
         case "rtpmap": self.readMap(value)
         case "candidate": self.readCandidate(value)
         case "fmtp":
@@ -164,10 +160,6 @@ package struct SessionOffer: Sendable, Equatable {
             } else if let type = UInt8(words[0]) {
                 self.edit { $0.nacked.insert(type) }
             }
-        case "extmap":
-            let words = value.split(separator: " ")
-            guard words.count >= 2, let id = UInt8(words[0].split(separator: "/").first ?? ""), (1...14).contains(id) else { return }
-            self.edit { media in if media.extensions.count < 32 { media.extensions[String(words[1])] = id } }
         default: break
         }
     }

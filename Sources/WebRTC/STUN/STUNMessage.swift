@@ -75,13 +75,32 @@ package struct STUNMessage: Sendable, Equatable {
             let end = offset + 4 + length
             guard end <= bytes.count else { return nil }
             if type == AttributeType.fingerprint {
-                guard length == 4, Self.checkSum(Array(bytes[..<offset])) == Array(bytes[(offset + 4)..<end]) else { return nil }
+                // §14.7: the last attribute. Others would each cost a sum of all before.
+                guard length == 4, end == bytes.count, Self.checkSum(Array(bytes[..<offset])) == Array(bytes[(offset + 4)..<end]) else {
+                    return nil
+                }
             } else if self.integrityOffset == nil {
                 if type == AttributeType.messageIntegrity { self.integrityOffset = offset }
                 self.attributes.append(Attribute(type: type, value: Array(bytes[(offset + 4)..<end])))
             }
             offset = (end + 3) & ~3
         }
+    }
+
+    /// The first half of a request's user name, which tells for whom it is; nothing else is looked at. Nil for other messages.
+    package static func addressee(of bytes: UnsafeRawBufferPointer) -> String? {
+        guard bytes.count >= Self.headerBytes, bytes.count <= Self.longest, Self.integer(bytes, 0) == Self.binding else { return nil }
+        var offset = Self.headerBytes
+        for _ in 0..<Self.mostAttributes {
+            guard offset + 4 <= bytes.count else { return nil }
+            let end = offset + 4 + Int(Self.integer(bytes, offset + 2))
+            guard end <= bytes.count else { return nil }
+            if Self.integer(bytes, offset) == AttributeType.username {
+                return String(decoding: bytes[(offset + 4)..<end].prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self)
+            }
+            offset = (end + 3) & ~3
+        }
+        return nil
     }
 
     private static func integer(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> UInt16 {

@@ -91,7 +91,7 @@ import Testing
                 try await scene.serve(config) { server in
                     let run = try await DoctorRun.run(["--config", config])
                     #expect(run.status == 1 && run.status(of: "push") == "pass" && run.status(of: "recording") == "pass", "\(run.words)")
-                    for name in Self.plays.dropLast() {
+                    for name in Self.plays where name != "play HLS, low latency" {
                         #expect(run.status(of: name) == "fail" && run.measured(name).contains("closed today"), "\(name) in \(run.words)")
                     }
                     try await Self.expectNothingLeft(on: server)

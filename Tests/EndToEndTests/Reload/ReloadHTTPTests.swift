@@ -1,3 +1,4 @@
+import Foundation
 import ServerTestSupport
 import TestSupport
 import Testing
@@ -37,6 +38,28 @@ import Testing
             try await idle.send(Self.get("/healthz"))
             #expect(try await idle.answer().body == "ok\n")
             try await eventually("the idle one's end") { idle.isClosed }
+        }
+    }
+
+    /// The addresses in the next answer to a player by WebRTC.
+    @Test func addresses() async throws {
+        try await ReloadingServer.run { server in
+            try await server.makeRoom("cam1")
+            let offer =
+                "v=0\r\na=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\na=fingerprint:sha-256 "
+                + Array(repeating: "00", count: 32).joined(separator: ":") + "\r\nm=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=recvonly\r\n"
+            func candidates() async throws -> [String] {
+                let answer = try await HTTPAnswer.call(
+                    "POST", "http://127.0.0.1:\(server.httpPort)/whep/live/cam1", body: Data(offer.utf8),
+                    headers: ["Content-Type": "application/sdp"])
+                #expect(answer.status == 201, "\(answer.text)")
+                return answer.text.split(separator: "\r\n").filter { $0.hasPrefix("a=candidate:") }.map {
+                    String($0.split(separator: " ")[4])
+                }
+            }
+            #expect(try await candidates() == ["127.0.0.1"])
+            try await server.apply(["webrtc.addresses": "[203.0.113.7, \"2001:db8::7\"]"])
+            #expect(try await candidates() == ["203.0.113.7", "2001:db8::7"])
         }
     }
 
