@@ -80,7 +80,7 @@ package struct PageRules: Sendable {
     private final class RecentHost: Sendable { let header = Mutex<String?>(nil) }
 
     /// Private addresses: pages in a home or company network have them, pages from elsewhere never do.
-    private static let local = [
+    static let local = [
         "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "::1", "fc00::/7", "fe80::/10",
     ]
     .compactMap { try? CIDR(parsing: $0) }

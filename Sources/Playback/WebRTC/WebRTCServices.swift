@@ -124,15 +124,10 @@ package final class WebRTCServices: Sendable {
         return [(Self.plain(text), port)]
     }
 
-    private static func isPrivate(_ address: SocketAddress) -> Bool { Self.privateNetworks.contains(address: address) }
+    private static func isPrivate(_ address: SocketAddress) -> Bool { PageRules.local.contains(address: address) }
 
     /// IPv4 in its mapped form is IPv4.
     private static func plain(_ text: String) -> String { text.lowercased().hasPrefix("::ffff:") ? String(text.dropFirst(7)) : text }
-
-    private static let privateNetworks = [
-        "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "::1", "fc00::/7", "fe80::/10",
-    ]
-    .compactMap { try? CIDR(parsing: $0) }
 
     /// Ends all viewers of a stream, each on its loop.
     package func end(_ path: String, _ reason: CloseReason) {
