@@ -53,6 +53,8 @@ final class FakeBrowser {
         SSL_set_bio(self.ssl, self.input, self.output)
         SSL_set_connect_state(self.ssl)
         earshot_dtls_set_mtu(self.ssl, 1_200)
+        // A second at first, otherwise.
+        DTLS_set_timer_cb(self.ssl) { _, lastUs in lastUs == 0 ? 50_000 : min(lastUs * 2, 1_000_000) }
     }
 
     deinit {
