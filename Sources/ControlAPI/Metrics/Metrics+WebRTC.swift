@@ -1,14 +1,18 @@
 import HTTPAPI
+import Support
 
 /// Viewers by WebRTC: how many connect, and why others do not.
 extension Metrics {
     mutating func addWebRTC() {
         let figures = self.services.figures.webrtc
+        // Those that alerts ask for are there from the start.
+        let watched = [CloseReason.handshakeTimeout, .protocolError].map { ($0.rawValue, UInt64(0)) }
+        let failed = figures.failed.merging(watched) { counted, _ in counted }
         self.page.counter("earshot_webrtc_offers_total", "Offers of WHEP that were admitted.", figures.offers)
         self.page.counter("earshot_webrtc_connected_total", "Viewers by WebRTC whose connection came up.", figures.connected)
         self.page.counters(
             "earshot_webrtc_failed_total", "Viewers by WebRTC whose connection never came up, by reason.", "reason",
-            figures.failed.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+            failed.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
         self.page.counter(
             "earshot_webrtc_repeated_packets_total", "Packets sent again because a viewer lacked them.", figures.repeatedPackets)
         self.page.counter(
