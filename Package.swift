@@ -354,7 +354,7 @@ let package = Package(
         // Whole servers with real clients.
         tests(
             "EndToEndTests",
-            "APITestSupport Access AppServer ControlAPI EarshotServer FFmpeg HLSCheck HTTPAPI HTTPServer LibC LinkTransport Links Listening Media MediaClips Notifications Packaging Playback PostgresTestSupport RTMP RTMPServer RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Sockets Store Streaming Support Talk Talkback TestSupport Trace",
+            "APITestSupport Access AppServer ControlAPI Doctor EarshotServer FFmpeg HLSCheck HTTPAPI HTTPServer LibC LinkTransport Links Listening Media MediaClips Notifications Packaging Playback PostgresTestSupport RTMP RTMPServer RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Sockets Store Streaming Support Talk Talkback TestSupport Trace WebRTC",
             [crypto, httpClient, httpTypes, lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL]),
     ]
 )

@@ -4,6 +4,7 @@
 #   ROUNDS=3       rounds; the servers take turns
 #   SECONDS_MEASURED=6  length of each run
 #   EARSHOT_BIN    a binary to use instead of a release build
+# With --strict: exit code 1 when a target is missed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -108,10 +109,13 @@ for ((round = 1; round <= rounds; round++)); do
     run "segment, earshot" "$server" "$segment"
 done
 printf '\nmedians, µs of CPU a request\n'
-sort -t $'\t' -k 1,1 -k 2,2n "$work/figures" | awk -F '\t' '
+sort -t $'\t' -k 1,1 -k 2,2n "$work/figures" | awk -F '\t' -v strict="$([[ ${1:-} == --strict ]] && echo 1 || echo 0)" '
     { if ($1 != name && name != "") show(); if ($1 != name) { name = $1; n = 0 } values[n++] = $2 }
     function show() { median[name] = values[int((n - 1) / 2)]; printf "%s\t%s [%s … %s]\n", name, median[name], values[0], values[n - 1] }
     END {
         show()
-        printf "part: %.2f × nginx; segment: %.2f × nginx\n", median["part, earshot"] / median["part, nginx"], median["segment, earshot"] / median["segment, nginx"]
+        part = median["part, earshot"] / median["part, nginx"]
+        segment = median["segment, earshot"] / median["segment, nginx"]
+        printf "part: %.2f × nginx (target 1.5); segment: %.2f × nginx (target 1.3)\n", part, segment
+        exit strict && (part > 1.5 || segment > 1.3)
     }'

@@ -6,6 +6,7 @@
 #   SCENARIOS="…"        only these, of: fanout-500x800k fanout-300x2M window-300x2M flv-300x2M hls-20 rooms-200 talk-1000
 #                        idle-2000 join-1000 joined-1100 stall-500 stall-none
 #   CAPACITY=0           without the search for how many viewers fit on a core
+#   REQUESTS=0           without what a request of an HLS player costs
 #   RTMP_PORT, HTTP_PORT where the servers listen on 127.0.0.1
 #   EARSHOT_BIN, LOAD_BIN  binaries to use instead of a release build
 #   SRS_BIN              SRS's binary, to measure it, too
@@ -289,4 +290,12 @@ if [[ ${CAPACITY:-1} == 1 && ${QUICK:-} != 1 ]] && has nginx-rtmp; then
 fi
 
 echo "Medians of $rounds round(s) [least … most]; server on one core, load generator on another; every figure in $results"
-"$LOAD_BIN" compare --svg "$results/chart.svg" "$@" "${files[@]}" | tee "$results/table.txt"
+code=0
+"$LOAD_BIN" compare --svg "$results/chart.svg" "$@" "${files[@]}" | tee "$results/table.txt" || code=$?
+if [[ ${REQUESTS:-1} == 1 && ! (-n $nginx && -x $(command -v wrk)) ]]; then
+    say "nginx or wrk is missing: what a request of an HLS player costs is not measured"
+elif [[ ${REQUESTS:-1} == 1 ]]; then
+    echo
+    ROUNDS=$rounds SECONDS_MEASURED=$((seconds < 6 ? 2 : 6)) EARSHOT_BIN=$EARSHOT_BIN Benchmarks/requests.sh "$@" | tee "$results/requests.txt" || code=$?
+fi
+exit "$code"

@@ -17,14 +17,15 @@ demo=("${build[@]}" ffmpeg:ffmpeg curl:curl)
 # Programs that play and push in the players suite. Xvfb is their screen; setpriv runs VLC as another user than root.
 players=("${demo[@]}" python3:python3 python3-pip:pip3 vlc-bin:vlc vlc-plugin-base: vlc-plugin-video-output: mpv:mpv obs-studio:obs xvfb:Xvfb libx11-6:
     util-linux:setpriv chromium: rtmpdump:rtmpdump nginx-light:nginx libnginx-mod-rtmp: gstreamer1.0-tools:gst-launch-1.0
-    gstreamer1.0-plugins-base: gstreamer1.0-plugins-good: gstreamer1.0-plugins-bad: gstreamer1.0-plugins-ugly: gstreamer1.0-libav:)
+    gstreamer1.0-plugins-base: gstreamer1.0-plugins-good: gstreamer1.0-plugins-bad: gstreamer1.0-plugins-ugly: gstreamer1.0-libav:
+    gstreamer1.0-nice: python3-gst-1.0: gir1.2-gst-plugins-bad-1.0: gir1.2-nice-0.1: firefox-esr:)
 # What postgres.sh starts, and how.
 postgres=(postgresql:initdb util-linux:setpriv)
 # valgrind counts for the budgets; it reads the C library's debug symbols.
 test=("${players[@]}" "${postgres[@]}" shellcheck:shellcheck apache2-utils:ab libfaketime: valgrind:valgrind libc6-dbg: openssl:openssl python3-venv: haproxy:haproxy zbar-tools:zbarimg iproute2:ip espeak-ng:espeak-ng librsvg2-bin:rsvg-convert
     prometheus:promtool)
 budget=("${build[@]}" valgrind:valgrind libc6-dbg: ffmpeg:ffmpeg)
-bench=("${demo[@]}" nginx-light:nginx libnginx-mod-rtmp:)
+bench=("${demo[@]}" nginx-light:nginx libnginx-mod-rtmp: util-linux:taskset wrk:wrk)
 cluster_bench=("${demo[@]}" "${postgres[@]}" python3:python3)
 # dpkg-dev comes with debhelper; Python makes the man pages.
 package=("${build[@]}" debhelper:dh python3:python3)

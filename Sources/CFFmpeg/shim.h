@@ -1,5 +1,6 @@
 #pragma once
 // libav's C API, and those of its macros that Swift cannot import. FFmpeg 5.1, 6 and 7.
+#include <stdbool.h>
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 #include <libavutil/avutil.h>
@@ -22,6 +23,15 @@ static const int earshot_input_padding = AV_INPUT_BUFFER_PADDING_SIZE;
 // An enumeration since FFmpeg 8, macros before.
 static const int earshot_scale_flags = SWS_BICUBIC | SWS_ACCURATE_RND;
 static const unsigned earshot_tag_hvc1 = MKTAG('h', 'v', 'c', '1');
+
+/// Whether decoding can begin with this picture.
+static inline bool earshot_is_keyframe(const AVFrame *frame) {
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)
+    return frame->flags & AV_FRAME_FLAG_KEY;
+#else
+    return frame->key_frame;
+#endif
+}
 
 /// A libav error code for an errno value.
 static inline int earshot_error(int code) { return AVERROR(code); }

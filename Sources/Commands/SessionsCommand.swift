@@ -100,8 +100,20 @@ struct SessionsCommand: AsyncParsableCommand {
                 let behind = play["behindMs"].integer.map { ", \($0) ms behind live" } ?? ""
                 let skipped = play["framesSkipped"].integer.flatMap { $0 > 0 ? ", \($0) frames skipped" : nil } ?? ""
                 facts.add("plays", "\(play["stream"].string ?? "-")\(behind)\(skipped)")
+                facts.add("line", Self.line(play["line"]))
             }
             try facts.print()
+        }
+
+        /// "lossy: 7.5 % lost, 812 packets sent again, 40 ms there and back, 3 ms in queues"
+        private static func line(_ line: JSONValue?) -> String? {
+            guard let verdict = line["verdict"].plain, verdict != "unknown" else { return nil }
+            let parts = [
+                line["lossPercent"].plain.map { "\($0) % lost" },
+                line["repeats"].integer.flatMap { $0 > 0 ? "\($0) packets sent again" : nil },
+                line["roundTripMs"].plain.map { "\($0) ms there and back" }, line["queuedMs"].plain.map { "\($0) ms in queues" },
+            ]
+            return "\(verdict): " + parts.compactMap { $0 }.joined(separator: ", ")
         }
     }
 

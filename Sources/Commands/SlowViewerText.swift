@@ -27,9 +27,19 @@ enum SlowViewerText {
             let transport = session["transport"].plain.map { " (\(DisplayText.escaped($0)))" } ?? ""
             let skipped = play["framesSkipped"].integer ?? 0
             let missed = skipped > 0 ? "; it missed \(skipped) frames so far" : ""
-            return "The worst, \(DisplayText.escaped(address))\(transport), is \(behind) ms behind live\(missed)."
+            let line = self.line(play["line"]).map { "; \($0)" } ?? ""
+            return "The worst, \(DisplayText.escaped(address))\(transport), is \(behind) ms behind live\(missed)\(line)."
         }
         return stream["worstBehindMs"].integer.map { "The worst is \($0) ms behind live." }
+    }
+
+    private static func line(_ line: JSONValue?) -> String? {
+        switch line["verdict"].string {
+        case "lossy": line["lossPercent"].plain.map { "\($0) % of its packets are lost" }
+        case "congested":
+            line["queuedMs"].plain.map { "packets wait \($0) ms on the way to it: the stream has more bits than its line takes" }
+        default: nil
+        }
     }
 
     private static func advice(_ slow: Int64, of viewers: Int64) -> String {

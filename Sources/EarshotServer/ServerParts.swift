@@ -83,7 +83,7 @@ package final class ServerParts: Sendable {
         self.talk = Talkback(live, rooms, self.rules, streams, self.events, limits: limits, log: log)
         self.recordings = Recordings(live, rooms, streams, memory.ledger, limits: limits, talk: self.talk, log: log)
         self.remuxers = RemuxTable(live, rooms, streams, memory.ledger, limits: limits, log: log) { [sessions] in sessions.play($0, $1) }
-        self.packets = PacketTable(streams, memory.ledger, frameQueueBytes: config.limits.frameQueueBytes, log: log)
+        self.packets = PacketTable(streams, memory.ledger, config.webrtc, frameQueueBytes: config.limits.frameQueueBytes, log: log)
         self.links = LinkTable(live, rooms, self.admission, connections)
         self.storeWatch = StoreWatch(log: log)
         self.statistics = Self.statistics(config, rooms, log)
@@ -110,7 +110,11 @@ package final class ServerParts: Sendable {
         self.rtmp = RTMPServices(live, streams, connections, self.admission, self.talk)
         self.playback = PlaybackServices(live, streams, connections, self.admission, self.remuxers, self.talk, sessions)
         self.webrtc = WebRTCServices(self.playback, self.packets)
-        figures.add { [webrtc = self.webrtc] sources in sources.webrtc = { [weak webrtc] in webrtc?.metrics ?? MetricFigures.WebRTC() } }
+        figures.add { [webrtc = self.webrtc] sources in
+            sources.webrtc = { [weak webrtc] in webrtc?.metrics ?? MetricFigures.WebRTC() }
+            sources.treatment = { [weak webrtc] in webrtc?.packets.treatment($0) }
+            sources.badLines = { [weak webrtc] in webrtc?.badLines($0) ?? 0 }
+        }
         self.readiness = Readiness(rooms: rooms, streams: streams, storeWatch: self.storeWatch)
         self.follow()
     }
@@ -173,6 +177,7 @@ extension WebRTCServices {
     fileprivate var metrics: MetricFigures.WebRTC {
         let counts = self.figures
         var metrics = MetricFigures.WebRTC()
+        metrics.encoders = self.packets.encoders.count
         (metrics.offers, metrics.connected, metrics.failed) = (counts.offers, counts.connected, counts.failed)
         (metrics.repeatedPackets, metrics.keyframeRequests) = (counts.repeats, counts.keyframeRequests)
         (metrics.strangeDatagrams, metrics.lostDatagrams) = (self.port.dropped, self.port.lost)

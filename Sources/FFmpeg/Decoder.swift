@@ -12,7 +12,7 @@ final class Decoder {
     static let maxPixels: Int64 = 1 << 26
 
     /// With `isStrict`, damage is an error. Otherwise the decoder guesses the missing parts of a picture.
-    init(_ track: Track, isStrict: Bool) throws(FFmpegError) {
+    init(_ track: Track, isStrict: Bool, maxPixels: Int64 = Decoder.maxPixels) throws(FFmpegError) {
         Library.quiet
         guard let id = track.codecID, let codec = avcodec_find_decoder(id) else { throw .unsupported("decoding \(track.codecName)") }
         self.packet = try Packet()
@@ -20,7 +20,7 @@ final class Decoder {
         self.context = try allocated(avcodec_alloc_context3(codec), "avcodec_alloc_context3")
         try Self.configure(self.context, track)
         self.context.pointee.thread_count = 1
-        self.context.pointee.max_pixels = Self.maxPixels
+        self.context.pointee.max_pixels = maxPixels
         self.context.pointee.pkt_timebase = AVRational(num: 1, den: 1_000)
         if isStrict { self.context.pointee.err_recognition = AV_EF_EXPLODE }
         try check(avcodec_open2(self.context, codec, nil), "avcodec_open2 (\(track.codecName))")
@@ -39,10 +39,13 @@ final class Decoder {
         try check(avcodec_parameters_to_context(context, filled), "avcodec_parameters_to_context")
     }
 
-    /// Sends coded data to the decoder; nil marks the end. `body` borrows every frame that comes out.
-    func decode(_ payload: ByteBuffer?, _ body: (UnsafeMutablePointer<AVFrame>) throws(FFmpegError) -> Void) throws(FFmpegError) {
+    /// Sends coded data to the decoder; nil marks the end. `body` borrows every frame that comes out. `pts`: its time, which its frame will have.
+    func decode(
+        _ payload: ByteBuffer?, pts: Int64? = nil, _ body: (UnsafeMutablePointer<AVFrame>) throws(FFmpegError) -> Void
+    ) throws(FFmpegError) {
         if let payload {
             try self.packet.fill(payload)
+            if let pts { self.packet.pointer.pointee.pts = pts }
             try check(avcodec_send_packet(self.context, self.packet.pointer), "avcodec_send_packet")
             av_packet_unref(self.packet.pointer)
         } else {

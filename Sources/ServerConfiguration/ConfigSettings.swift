@@ -256,6 +256,13 @@ extension ConfigSetting {
                 "webrtc.addresses", \.webrtc.addresses, .ipAddresses,
                 "IP addresses at which clients reach that port, if it is behind NAT or in a container. Default: the one at which their request came.",
                 applies: .reload),
+            .make(
+                "webrtc.bFrames", \.webrtc.bFrames, .choice(ServerConfig.WebRTC.BFrames.self),
+                "What to do with B-frames, which WebRTC cannot carry: encode the stream anew (encode), leave them out if no other picture is made from them (drop), the first and otherwise the second (auto), or neither (refuse)."
+            ),
+            .make(
+                "webrtc.encoders", \.webrtc.encoders, .count(0...64),
+                "How many streams are encoded anew for WebRTC at a time. One of 720p takes a fifth of a core."),
 
             .make(
                 "recording.apps", \.recording.apps, .apps, "Apps whose streams are recorded whenever they are live; [*] is all.",

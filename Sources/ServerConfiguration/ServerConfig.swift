@@ -250,11 +250,21 @@ package struct ServerConfig: Sendable, Equatable {
 
     /// Playing by WebRTC.
     package struct WebRTC: Sendable, Equatable {
+        /// What is done with B-frames, which WebRTC cannot carry.
+        package enum BFrames: String, Sendable, CaseIterable {
+            /// Encode the pictures anew while an encoder is free; otherwise leave B-frames out if no other picture is made from them.
+            case auto
+            case drop, encode, refuse
+        }
+
         package var isEnabled = true
         /// The UDP address as configured; nil: the address and port number of `http.listen`.
         package var listen: HostPort?
         /// IP addresses at which clients reach the UDP port. Empty: the one at which a client's request came.
         package var addresses: [String] = []
+        package var bFrames = BFrames.auto
+        /// Streams that are encoded anew at a time.
+        package var encoders = 2
     }
 
     /// Recording streams to files.

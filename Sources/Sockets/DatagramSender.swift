@@ -18,8 +18,10 @@ package final class DatagramSender: Sendable {
     /// Whether the kernel cuts one write into datagrams (`UDP_SEGMENT`, Linux 4.18).
     private let segments = Atomic<Bool>(true)
 
-    /// linux/udp.h.
+    /// linux/udp.h, in.h and in6.h.
     private static let udpSegment: CInt = 103
+    private static let ipv4Source: (level: CInt, type: CInt) = (0, 8)
+    private static let ipv6Source: (level: CInt, type: CInt) = (41, 50)
     /// The kernel's limits for one write that it cuts.
     package static let mostSegments = 64
     package static let longestRun = 65_000
@@ -34,16 +36,18 @@ package final class DatagramSender: Sendable {
 
     deinit { close(self.descriptor) }
 
-    /// Sends one datagram.
-    package func send(_ bytes: UnsafeRawBufferPointer, to address: DatagramAddress) -> Outcome {
-        self.send(bytes, to: address, segment: nil)
+    /// Sends one datagram. `local`: the address of this machine that it comes from; nil: the one that the system chooses.
+    package func send(_ bytes: UnsafeRawBufferPointer, to address: DatagramAddress, from local: DatagramAddress? = nil) -> Outcome {
+        self.send(bytes, to: address, local, segment: nil)
     }
 
     /// Sends datagrams of `segment` bytes each, of which the last may be shorter, to one address.
-    package func sendRun(_ bytes: UnsafeRawBufferPointer, segment: Int, to address: DatagramAddress) -> Outcome {
-        guard bytes.count > segment else { return self.send(bytes, to: address, segment: nil) }
+    package func sendRun(
+        _ bytes: UnsafeRawBufferPointer, segment: Int, to address: DatagramAddress, from local: DatagramAddress? = nil
+    ) -> Outcome {
+        guard bytes.count > segment else { return self.send(bytes, to: address, local, segment: nil) }
         if self.segments.load(ordering: .relaxed) {
-            let outcome = self.send(bytes, to: address, segment: UInt16(truncatingIfNeeded: segment))
+            let outcome = self.send(bytes, to: address, local, segment: UInt16(truncatingIfNeeded: segment))
             switch outcome {
             case .failed(ENOPROTOOPT): self.segments.store(false, ordering: .relaxed)
             // The way to this address cannot, for its MTU or its device; or the kernel is old.
@@ -54,14 +58,25 @@ package final class DatagramSender: Sendable {
         var start = 0
         while start < bytes.count {
             let end = min(start + segment, bytes.count)
-            let outcome = self.send(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), to: address, segment: nil)
+            let outcome = self.send(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), to: address, local, segment: nil)
             guard outcome == .sent else { return outcome }
             start = end
         }
         return .sent
     }
 
-    private func send(_ bytes: UnsafeRawBufferPointer, to address: DatagramAddress, segment: UInt16?) -> Outcome {
+    private func send(
+        _ bytes: UnsafeRawBufferPointer, to address: DatagramAddress, _ local: DatagramAddress?, segment: UInt16?
+    ) -> Outcome {
+        let outcome = self.sendOnce(bytes, to: address, local, segment: segment)
+        // The address may be this machine's no longer; the system chooses then.
+        guard local != nil, case .failed = outcome else { return outcome }
+        return self.sendOnce(bytes, to: address, nil, segment: segment)
+    }
+
+    private func sendOnce(
+        _ bytes: UnsafeRawBufferPointer, to address: DatagramAddress, _ local: DatagramAddress?, segment: UInt16?
+    ) -> Outcome {
         if self.isIPv6 {
             var target = sockaddr_in6()
             target.sin6_family = sa_family_t(AF_INET6)
@@ -71,20 +86,22 @@ package final class DatagramSender: Sendable {
                 raw.storeBytes(of: address.high.bigEndian, as: UInt64.self)
                 raw.storeBytes(of: address.low.bigEndian, toByteOffset: 8, as: UInt64.self)
             }
-            return withUnsafeMutableBytes(of: &target) { self.send(bytes, $0, segment) }
+            return withUnsafeMutableBytes(of: &target) { self.send(bytes, $0, local, segment) }
         }
         guard address.isIPv4 else { return .failed(EAFNOSUPPORT) }
         var target = sockaddr_in()
         target.sin_family = sa_family_t(AF_INET)
         target.sin_port = address.port.bigEndian
         target.sin_addr.s_addr = address.ipv4.bigEndian
-        return withUnsafeMutableBytes(of: &target) { self.send(bytes, $0, segment) }
+        return withUnsafeMutableBytes(of: &target) { self.send(bytes, $0, local, segment) }
     }
 
-    private func send(_ bytes: UnsafeRawBufferPointer, _ target: UnsafeMutableRawBufferPointer, _ segment: UInt16?) -> Outcome {
+    private func send(
+        _ bytes: UnsafeRawBufferPointer, _ target: UnsafeMutableRawBufferPointer, _ local: DatagramAddress?, _ segment: UInt16?
+    ) -> Outcome {
         var vector = iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
-        // struct cmsghdr, then the size: length 8 | level 4 | type 4 | size 2, padded to 24.
-        var control: (UInt64, UInt64, UInt64) = (18, 0, 0)
+        // Room for both of the headers below.
+        var control: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
         return withUnsafeMutablePointer(to: &vector) { vector in
             withUnsafeMutableBytes(of: &control) { control in
                 var message = msghdr()
@@ -92,12 +109,16 @@ package final class DatagramSender: Sendable {
                 message.msg_namelen = socklen_t(target.count)
                 message.msg_iov = vector
                 message.msg_iovlen = 1
+                var length = 0
                 if let segment {
-                    control.storeBytes(of: CInt(IPPROTO_UDP), toByteOffset: 8, as: CInt.self)
-                    control.storeBytes(of: Self.udpSegment, toByteOffset: 12, as: CInt.self)
-                    control.storeBytes(of: segment, toByteOffset: 16, as: UInt16.self)
+                    length = Self.add(to: control, at: 0, CInt(IPPROTO_UDP), Self.udpSegment, bytes: 2) {
+                        $0.storeBytes(of: segment, as: UInt16.self)
+                    }
+                }
+                if let local { length = self.add(local, to: control, at: length) }
+                if length > 0 {
                     message.msg_control = control.baseAddress
-                    message.msg_controllen = control.count
+                    message.msg_controllen = length
                 }
                 while true {
                     if sendmsg(self.descriptor, &message, CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL)) >= 0 { return .sent }
@@ -110,6 +131,33 @@ package final class DatagramSender: Sendable {
             }
         }
     }
+
+    /// in_pktinfo and in6_pktinfo: an index of an interface, 0 for any, and the source.
+    private func add(_ local: DatagramAddress, to control: UnsafeMutableRawBufferPointer, at start: Int) -> Int {
+        if self.isIPv6 {
+            let (high, low) = (local.high.bigEndian, local.low.bigEndian)
+            return Self.add(to: control, at: start, Self.ipv6Source.level, Self.ipv6Source.type, bytes: 20) {
+                $0.storeBytes(of: high, as: UInt64.self)
+                $0.storeBytes(of: low, toByteOffset: 8, as: UInt64.self)
+            }
+        }
+        guard local.isIPv4 else { return start }
+        return Self.add(to: control, at: start, Self.ipv4Source.level, Self.ipv4Source.type, bytes: 12) {
+            $0.storeBytes(of: local.ipv4.bigEndian, toByteOffset: 4, as: UInt32.self)
+        }
+    }
+
+    /// struct cmsghdr (length 8 | level 4 | type 4), then the data, padded to eight. Returns where the next begins.
+    private static func add(
+        to control: UnsafeMutableRawBufferPointer, at start: Int, _ level: CInt, _ type: CInt, bytes: Int,
+        _ write: (UnsafeMutableRawBufferPointer) -> Void
+    ) -> Int {
+        control.storeBytes(of: UInt64(16 + bytes), toByteOffset: start, as: UInt64.self)
+        control.storeBytes(of: level, toByteOffset: start + 8, as: CInt.self)
+        control.storeBytes(of: type, toByteOffset: start + 12, as: CInt.self)
+        write(UnsafeMutableRawBufferPointer(rebasing: control[(start + 16)..<(start + 16 + bytes)]))
+        return start + 16 + (bytes + 7) / 8 * 8
+    }
 }
 
 /// Gathers one viewer's datagrams, so that the kernel gets those of the same size with one call. Used by one thread at a time.
@@ -120,6 +168,7 @@ package final class DatagramRun {
     private var count = 0
     private var sender: DatagramSender?
     private var address: DatagramAddress?
+    private var local: DatagramAddress?
     /// Writes that found the socket's buffer full since ``popLost()``.
     private var lost = 0
 
@@ -130,11 +179,12 @@ package final class DatagramRun {
 
     deinit { self.bytes.deallocate() }
 
-    /// What follows goes to this address.
-    package func begin(_ sender: DatagramSender, to address: DatagramAddress) {
+    /// What follows goes to this address, from `local` if this machine has several.
+    package func begin(_ sender: DatagramSender, to address: DatagramAddress, from local: DatagramAddress? = nil) {
         self.flush()
         self.sender = sender
         self.address = address
+        self.local = local
     }
 
     /// Room for one datagram of at most 2 KiB.
@@ -166,7 +216,7 @@ package final class DatagramRun {
             return
         }
         let run = UnsafeRawBufferPointer(rebasing: self.bytes[..<self.used])
-        if sender.sendRun(run, segment: self.segment, to: address) != .sent { self.lost += self.count }
+        if sender.sendRun(run, segment: self.segment, to: address, from: self.local) != .sent { self.lost += self.count }
         (self.used, self.count) = (0, 0)
     }
 

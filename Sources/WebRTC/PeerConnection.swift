@@ -109,39 +109,45 @@ package final class PeerConnection {
 
     // MARK: In
 
-    /// Takes in a datagram. One that is nobody's here is dropped without a word.
-    package func receive(_ datagram: UnsafeRawBufferPointer, from address: DatagramAddress, nowMs: Int64) {
-        guard !self.isOver, let first = datagram.first else { return }
+    /// Takes in a datagram. One that is nobody's here is dropped without a word. Returns whether it proved to be the peer's.
+    @discardableResult
+    package func receive(_ datagram: UnsafeRawBufferPointer, from address: DatagramAddress, nowMs: Int64) -> Bool {
+        guard !self.isOver, let first = datagram.first else { return false }
         if STUNMessage.isMessage(first) {
-            self.receiveSTUN(datagram, from: address, nowMs: nowMs)
+            return self.receiveSTUN(datagram, from: address, nowMs: nowMs)
         } else if DTLSAssociation.isRecord(first) {
             self.receiveDTLS(datagram, from: address, nowMs: nowMs)
         } else if datagram.count > 1, first >> 6 == 2, (192...223).contains(datagram[1]), self.knows(address) {
             // RFC 5761 §4: RTCP by its packet type; a viewer sends no RTP.
             guard self.state == .connected, self.controlPackets.count < Self.mostControlPackets,
                 let clear = self.receiver?.openControl(datagram)
-            else { return }
+            else { return false }
             self.controlPackets += ControlPacket.parse(clear)
+            return true
         }
+        return false
     }
 
     private func knows(_ address: DatagramAddress) -> Bool { self.paths.contains { $0.address == address } }
 
     // MARK: ICE
 
-    private func receiveSTUN(_ bytes: UnsafeRawBufferPointer, from address: DatagramAddress, nowMs: Int64) {
-        guard let message = STUNMessage(bytes) else { return }
+    private func receiveSTUN(_ bytes: UnsafeRawBufferPointer, from address: DatagramAddress, nowMs: Int64) -> Bool {
+        guard let message = STUNMessage(bytes) else { return false }
         switch message.kind {
-        case .request: self.check(message, bytes, from: address, nowMs: nowMs)
-        case .success: self.answered(message, bytes, from: address, nowMs: nowMs)
-        case .indication, .failure: break
+        case .request:
+            guard message.username == "\(self.own.user):\(self.negotiation.user)", message.isIntact(bytes, password: self.password) else {
+                return false
+            }
+            self.check(message, from: address, nowMs: nowMs)
+            return true
+        case .success: return self.answered(message, bytes, from: address, nowMs: nowMs)
+        case .indication, .failure: return false
         }
     }
 
-    private func check(_ message: STUNMessage, _ bytes: UnsafeRawBufferPointer, from address: DatagramAddress, nowMs: Int64) {
-        guard message.username == "\(self.own.user):\(self.negotiation.user)", message.isIntact(bytes, password: self.password) else {
-            return
-        }
+    /// `message`: with our password.
+    private func check(_ message: STUNMessage, from address: DatagramAddress, nowMs: Int64) {
         guard !message.saysControlled else {
             return self.send(STUNMessage.roleConflict(message).bytes(password: self.password), to: address)
         }
@@ -162,9 +168,10 @@ package final class PeerConnection {
         if message.usesCandidate, !self.paths[index].isNominated {
             for other in self.paths.indices { self.paths[other].isNominated = other == index }
         }
-        // An address that has not answered lately is asked (again) before media goes there.
-        let isFresh = self.paths[index].answeredMs.map { nowMs - $0 < Self.checkMs } ?? false
-        if !isFresh, nowMs - self.paths[index].sentMs >= Self.firstCheckMs { self.sendCheck(index, nowMs: nowMs) }
+        // An address that has not answered lately is asked (again) before media goes there; one that never has, ten times.
+        let path = self.paths[index]
+        let isDue = path.answeredMs.map { nowMs - $0 >= Self.checkMs } ?? (path.tries < Self.firstChecks)
+        if isDue, nowMs - path.sentMs >= Self.firstCheckMs { self.sendCheck(index, nowMs: nowMs) }
         self.select(nowMs: nowMs)
     }
 
@@ -175,10 +182,10 @@ package final class PeerConnection {
         self.send(check.bytes(password: self.peerPassword), to: self.paths[index].address)
     }
 
-    private func answered(_ message: STUNMessage, _ bytes: UnsafeRawBufferPointer, from address: DatagramAddress, nowMs: Int64) {
+    private func answered(_ message: STUNMessage, _ bytes: UnsafeRawBufferPointer, from address: DatagramAddress, nowMs: Int64) -> Bool {
         guard let index = self.paths.firstIndex(where: { $0.address == address }), message.transaction == self.paths[index].transaction,
             message.isIntact(bytes, password: self.peerPassword)
-        else { return }
+        else { return false }
         self.paths[index].answeredMs = nowMs
         self.paths[index].tries = 0
         // The next check has a number of its own.
@@ -187,6 +194,7 @@ package final class PeerConnection {
         let held = self.paths[index].held
         self.paths[index].held = []
         for datagram in held { datagram.withUnsafeBytes { self.receiveDTLS($0, from: address, nowMs: nowMs) } }
+        return true
     }
 
     /// Chooses the proven address that the client nominated, or the only one.

@@ -57,7 +57,7 @@ extension FuzzTarget {
         var input = input
         var units: [ByteBuffer] = []
         while !input.isEmpty, units.count < 64 { units.append(ByteBuffer(bytes: input.pop(Int(input.word() & 0x3FFF)))) }
-        _ = H264Packetizer.hasBSlice(units)
+        _ = H264Packetizer.order(of: units)
         var packetizer = H264Packetizer(sequenceSets: [], pictureSets: [])
         guard let bundle = packetizer.bundle(units, time: 1) else { return }
         bundle.withUnsafeReadableBytes { bytes in
@@ -87,7 +87,9 @@ extension FuzzTarget {
         let peer = PeerConnection(negotiation, own, shared, nowMs: 0)
         let (friend, stranger) = (DatagramAddress(ipv4: 0x7F00_0001, port: 5_000), DatagramAddress(ipv4: 0xC000_0201, port: 9))
         var nowMs: Int64 = 0
-        func give(_ bytes: [UInt8], _ address: DatagramAddress) { bytes.withUnsafeBytes { peer.receive($0, from: address, nowMs: nowMs) } }
+        func give(_ bytes: [UInt8], _ address: DatagramAddress) {
+            bytes.withUnsafeBytes { _ = peer.receive($0, from: address, nowMs: nowMs) }
+        }
         if options & 1 != 0 {
             let check = STUNMessage.check("\(own.user):\(negotiation.user)", transaction: [UInt8](repeating: 1, count: 12))
             var mine = check

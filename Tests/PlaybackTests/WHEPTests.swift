@@ -104,13 +104,29 @@ import Testing
 
     @Test func `a stream with B-frames is refused with advice`() async throws {
         let tags = try await FLVTag.media(of: Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 3))
-        try await Self.run { server in
+        try await Self.run({ $0.webrtc.bFrames = .refuse }) { server in
             let publisher = try await TagClient.publish(to: server, "live/cam1")
             try await publisher.send(tags)
             try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
             let answer = try await Self.ask(server, "POST", "/whep/live/cam1")
             #expect(
                 answer.status == 406 && answer.text.contains("-bf 0") && answer.text.contains(#""rule":"unplayable""#), "\(answer.text)")
+            await publisher.close()
+        }
+    }
+
+    /// What is done is told: by the stream, and by the metrics, which count it until nobody watches.
+    @Test func `a stream with B-frames is encoded anew`() async throws {
+        let tags = try await FLVTag.media(of: Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 3))
+        try await Self.run { server in
+            let publisher = try await TagClient.publish(to: server, "live/cam1")
+            try await publisher.send(tags)
+            try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
+            #expect(try await server.api("streams/live/cam1")["stream"]["webrtc"].string == nil)
+            #expect(try await Self.ask(server, "POST", "/whep/live/cam1").status == 201)
+            try await server.wait("streams/live/cam1") { $0["stream"]["webrtc"].string == "encoded" }
+            let metrics = try await server.request("GET", "/metrics", token: server.token).text
+            #expect(metrics.contains("earshot_webrtc_encoders 1\n"))
             await publisher.close()
         }
     }

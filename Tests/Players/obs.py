@@ -39,6 +39,10 @@ class OBSPublisher:
             self.stop()
             raise
 
+    def _options(self):
+        """The line for x264's options, as a user writes them."""
+        return f"UseAdvanced=true\nx264Settings={' '.join(self.shape.video_arguments)}\n" if self.shape.video_arguments else ""
+
     def _configure(self, folder, server, key, display):
         """The files that OBS's settings and scenes stand in, and a tone: silence is a fault of a stream."""
         tone = os.path.join(folder, "tone.wav")
@@ -48,7 +52,7 @@ class OBSPublisher:
             "global.ini": "[General]\nFirstRun=true\nEnableAutoUpdates=false\nOpenStatsOnStartup=false\n"
             "[Basic]\nProfile=Players\nProfileDir=Players\nSceneCollection=Players\nSceneCollectionFile=Players\n",
             "basic/profiles/Players/basic.ini": "[General]\nName=Players\n[Output]\nMode=Simple\nDelayEnable=false\n"
-            "[SimpleOutput]\nVBitrate=1500\nABitrate=96\nStreamEncoder=x264\nPreset=veryfast\n"
+            f"[SimpleOutput]\nVBitrate=1500\nABitrate=96\nStreamEncoder=x264\nPreset=veryfast\n{self._options()}"
             f"[Video]\nBaseCX={WIDTH}\nBaseCY={HEIGHT}\nOutputCX={WIDTH}\nOutputCY={HEIGHT}\nFPSType=0\nFPSCommon=30\n",
             "basic/profiles/Players/service.json": json.dumps(
                 {"type": "rtmp_custom", "settings": {"server": server, "key": key, "use_auth": False, "bwtest": False}}

@@ -80,7 +80,7 @@ REPORTER = b"""<script>{
   for (const name of ['playing', 'waiting', 'stalled', 'error', 'ended', 'pause', 'seeking', 'emptied'])
     video.addEventListener(name, () => events.push(name + '@' + video.currentTime.toFixed(2)));
   setInterval(() => fetch('/report', {method: 'POST', body: JSON.stringify({
-    videoBytes: video.webkitVideoDecodedByteCount, audioBytes: video.webkitAudioDecodedByteCount, textTracks: video.textTracks.length,
+    videoBytes: video.webkitVideoDecodedByteCount ?? video.videoWidth, audioBytes: video.webkitAudioDecodedByteCount ?? Number(video.mozHasAudio), textTracks: video.textTracks.length,
     received: video.srcObject?.getTracks().filter((track) => !track.muted).map((track) => track.kind) ?? [],
     width: video.videoWidth, time: video.currentTime, rate: video.playbackRate, ready: video.readyState,
     buffered: Array.from(video.buffered, (_, i) => [video.buffered.start(i), video.buffered.end(i)]),

@@ -17,7 +17,7 @@ class Case:
     protocol: str
     shape: str
     # join: the stream runs. early: it runs, and has just had a keyframe. before: the player waits for it. return: its device drops and is back after 5 s. cut: the server ends the
-    # player's session. asleep: the player's machine sleeps for 8 s. stay: it plays for longer than a group of pictures lasts. loss: its network loses packets. refused: it cannot play.
+    # player's session. asleep: the player's machine sleeps for 8 s. stay: it plays for longer than a group of pictures lasts. loss: its network loses packets. refused: it cannot play. unsupported: the player lacks the codec.
     scene: str = "join"
     server: str = "earshot"
     # With a stream of its own, that no player has asked for before.
@@ -33,7 +33,7 @@ class Case:
     @property
     def push(self):
         """Cases with the same one share a push, one after the other; None: it needs one of its own."""
-        if self.is_cold or self.scene not in ("join", "stay", "loss") or self.shape in ("late-audio", "wrap-2^32", "two-sizes"):
+        if self.is_cold or self.scene not in ("join", "stay", "loss", "unsupported") or self.shape in ("late-audio", "wrap-2^32", "two-sizes"):
             return None
         return (self.server, self.shape)
 
@@ -101,7 +101,7 @@ def bounds(case, shape):
         # Segments are as long as the groups then.
         if shape.gop_seconds > 2:
             found = Bounds(found.first + shape.gop_seconds, found.age + 3 * shape.gop_seconds)
-    elif case.player == "whepPage" and shape.name != "b-frames":
+    elif case.player == "whepPage":
         found = Bounds(6, 0.6)
     elif case.protocol == "page-ws":
         found = Bounds(6, 2.5)
@@ -129,6 +129,7 @@ def margins(shape):
 
 
 _PROTOCOL = {"chromium": "page-hls", "page": "page-ws", "rtmpdump": "rtmp", "mpegts.js": "page-flv", "whepAiortc": "whep", "whepChromium": "whep", "whepPage": "page-ws"}
+_PROTOCOL |= {"whepGStreamer": "whep", "whepFirefox": "whep", "firefoxPage": "page-ws"}
 _PROTOCOL |= {player: "page-hls" for player in SCRIPT_PLAYERS if player.startswith("hls")}
 
 
@@ -175,10 +176,14 @@ def full_plan():
     plan += _cases("mp3", f"{scripts} chromium page ffmpeg:rtmp")
     plan += _cases("gop-20", "page", scene="stay")
     plan += _cases("plain", WHEP_PLAYERS) + _cases("gop-10", WHEP_PLAYERS) + _cases("camera", WHEP_PLAYERS, scene="loss")
-    plan += _cases("two-sizes", WHEP_PLAYERS) + _cases("b-frames", "whepAiortc", scene="refused") + _cases("video-only", "whepChromium")
+    plan += _cases("two-sizes", WHEP_PLAYERS) + _cases("b-frames", WHEP_PLAYERS) + _cases("hevc-opus", "whepAiortc", scene="refused") + _cases("video-only", "whepChromium")
     plan += _cases("audio-only", WHEP_PLAYERS) + _cases("late-audio", WHEP_PLAYERS) + _cases("wrap-2^32", "whepChromium") + _cases("mp3", "whepAiortc")
+    plan += _cases("pcmu", WHEP_PLAYERS) + _cases("obs-no-b", "whepChromium")
     plan += [case for scene in ("before", "return") for case in _cases("plain", WHEP_PLAYERS + " whepPage", scene=scene)]
     plan += _cases("plain", "whepPage") + _cases("b-frames", "whepPage")
+    plan += [case for shape in ("plain", "gop-10", "two-sizes", "audio-only") for case in _cases(shape, "whepGStreamer")]
+    plan += _cases("camera", "whepGStreamer", scene="loss") + _cases("plain", "whepGStreamer", scene="return")
+    plan += _cases("plain", "whepFirefox", scene="unsupported") + _cases("plain", "firefoxPage")
     plan += _cases("audio-only", "ffmpeg:rtmp", server="nginx-rtmp")
     plan += _cases("video-only", "ffmpeg:rtmp vlc:rtmp", server="nginx-rtmp")
     plan += _cases("variable", "ffmpeg:rtmp mpv:rtmp", server="nginx-rtmp")
@@ -205,7 +210,8 @@ def ci_plan():
         Case("whepAiortc", "whep", "two-sizes"),
         Case("whepAiortc", "whep", "plain", scene="before"),
         Case("whepChromium", "whep", "plain", scene="return"),
-        Case("whepAiortc", "whep", "b-frames", scene="refused"),
+        Case("whepAiortc", "whep", "b-frames"),
+        Case("whepAiortc", "whep", "hevc-opus", scene="refused"),
     ]
 
 
@@ -216,6 +222,8 @@ NOT_APPLICABLE = (
     ("rtmpdump × FLV, HLS, MP4", "it speaks RTMP only"),
     ("ffmpeg, vlc, mpv of Debian 12 × HEVC, AV1, Opus over RTMP, FLV", "their FFmpeg 5.1 does not know Enhanced RTMP; HLS serves them"),
     ("gstreamer 1.22 × HEVC, AV1, Opus over RTMP, FLV", "its flvdemux does not know Enhanced RTMP"),
+    ("firefox × video over WHEP", "Debian's has no H.264 for WebRTC without its download: it is told so, and the documented page falls back"),
+    ("firefox × sound over WHEP", "it pairs no loopback address, and tests send nothing elsewhere"),
     ("chromium, page × HEVC", "Debian's Chromium has no HEVC decoder without a graphics card"),
     ("vlc, mpv, chromium × audio only", "no picture that could tell its age; ffmpeg, gstreamer and the page report the sound"),
     ("nginx-rtmp × HEVC, AV1, HTTP", "it has RTMP for H.264 and AAC only, and HLS by files, which is another kind of thing"),

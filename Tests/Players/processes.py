@@ -99,3 +99,11 @@ def unprivileged(home):
     os.makedirs(home, exist_ok=True)
     os.chown(home, nobody, nobody)
     return ["setpriv", f"--reuid={nobody}", f"--regid={nobody}", "--clear-groups", "--"]
+
+
+def own_like(model, folder):
+    """The folder, and what is in it, belong to whom `model` belongs to."""
+    owner = os.stat(model)
+    for place, _, files in os.walk(folder):
+        for name in (place, *(os.path.join(place, file) for file in files)):
+            os.chown(name, owner.st_uid, owner.st_gid)

@@ -83,7 +83,7 @@ class Suite:
         try:
             server = self._server(case.server)
             with contextlib.ExitStack() as ending:
-                play = self._be_refused if case.scene == "refused" else self._play
+                play = {"refused": self._be_refused, "unsupported": self._lack_codec}.get(case.scene, self._play)
                 play(case, shape, server, player_class, folder, outcome, ending)
             if not server.is_running:
                 raise Failure("the server ended")
@@ -222,7 +222,7 @@ class Suite:
         self._expect(outcome, publisher.is_running, "the device ended")
         if shape.device == "obs" and case.server == "earshot":
             self._expect_good(server, publisher, name, outcome)
-        if case.player in ("page", "whepPage"):
+        if case.player in ("page", "whepPage", "firefoxPage"):
             self._judge_page(player.pages, case, outcome)
         if case.protocol == "whep":
             whep.judge(player, case, shape, server, name, outcome)
@@ -240,6 +240,17 @@ class Suite:
         player = player_class(server.play_url(case.protocol, plain), folder, shape, self.tools)
         ending.callback(player.stop)
         refusals.forbidden(plain, player)
+
+    def _lack_codec(self, case, shape, server, player_class, folder, outcome, ending):
+        """A player that has no codec for the stream's pictures is told which it lacks, and leaves nothing behind."""
+        _, name = self._push(case, shape, server, folder, ending)
+        player = player_class(server.play_url(case.protocol, name), folder, shape, self.tools)
+        ending.callback(player.stop)
+        wait_for("the answer to its offer", 20, lambda: player.status)
+        outcome.notes.append(f"{player.status}: {player.refusal}")
+        told = player.status == 406 and "H.264" in player.refusal and "vp8" in player.refusal
+        self._expect(outcome, told, f"it was answered with {player.status}: {player.refusal}")
+        self._expect(outcome, not whep.sessions(server, name), "a session is left")
 
     def _judge_standstill(self, player, outcome):
         """Since the picture moves, it has never stood still."""
@@ -388,7 +399,8 @@ class Suite:
             # Silence, in case sound comes later.
             expected = sorted([*expected, "audio aac"])
         if outcome.case.protocol == "whep":
-            expected = ["audio opus" if track.startswith("audio") else track for track in expected]
+            # G.711 passes as it is; everything else becomes Opus.
+            expected = ["audio opus" if track.startswith("audio") and shape.audio != "pcmu" else track for track in expected]
         seen = outcome.tracks
         if seen is None:
             outcome.wrong.append("the player names no tracks")

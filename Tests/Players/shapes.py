@@ -75,6 +75,7 @@ SHAPES = {
         # Longer than the page keeps behind the picture.
         Shape("gop-20", "a keyframe each 20 s", gop_seconds=20),
         Shape("mp3", "H.264 and MP3", audio="mp3"),
+        Shape("pcmu", "H.264 and G.711 of 8 kHz", audio="pcmu"),
         Shape(
             "20-mbit",
             "720p of 20 Mbit/s",
@@ -88,6 +89,7 @@ SHAPES = {
         Shape("wrap-2^32", "times that pass 2^32 ms", offset_ms=(1 << 32) - 12_000, is_crafted=True),
         # A keyframe each 250 pictures.
         Shape("obs", "what OBS sends unless it is told otherwise", size=(640, 360), rate=30, gop_seconds=9, device="obs"),
+        Shape("obs-no-b", "what OBS sends with an option for x264", size=(640, 360), rate=30, gop_seconds=9, video_arguments=("bframes=0",), device="obs"),
         Shape(
             "two-sizes",
             "320x180, and 640x360 from the 12th second of the same push",
@@ -108,6 +110,7 @@ _AUDIO = {
     "aac": ("-c:a", "aac", "-b:a", "64k"),
     "opus": ("-c:a", "libopus", "-b:a", "64k"),
     "mp3": ("-c:a", "libmp3lame", "-b:a", "64k"),
+    "pcmu": ("-c:a", "pcm_mulaw", "-ar", "8000"),
 }
 _COLOUR = ("-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709", "-color_range", "tv")
 

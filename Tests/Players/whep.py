@@ -160,9 +160,9 @@ class Refusals:
         fits = answer[0] == status and (rule is None or error.get("error", {}).get("rule") == rule) and says in error.get("message", "")
         self.expect(f"{what} is not refused with {status}{f', rule {rule}' if rule else ''}{f', a message with {says!r}' if says else ''}", fits, answer)
 
-    def offers(self, with_b_frames, plain):
+    def offers(self, hevc, plain):
         """Offers that cannot be met, or read."""
-        self.refused("B-frames", call(self.url(with_b_frames), body=OFFER), 406, "unplayable", "B-frames")
+        self.refused("HEVC", call(self.url(hevc), body=OFFER), 406, "unplayable", "push H.264")
         url = self.url(plain)
         answer = call(url, body=VP8_OFFER)
         self.refused("VP8 alone", answer, 406, says="H.264")

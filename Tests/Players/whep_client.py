@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 
 import aioice.ice
+import av
 from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription, sdp
 from aiortc.mediastreams import MediaStreamError
 
@@ -51,6 +52,7 @@ class Client:
         self.backward, self.longest_step = 0, 0.0
         self.asked = {"nack": 0, "pli": 0}
         self.codecs = {}
+        self.resampler = None
         self.location = None
         self.over = asyncio.Event()
 
@@ -112,9 +114,18 @@ class Client:
                 if track.kind == "video":
                     self._take_picture(frame)
                 else:
-                    os.write(self.sound, array.array("h", bytes(frame.planes[0])[: frame.samples * 4])[::2].tobytes())
+                    self._take_sound(frame)
         except MediaStreamError:
             say("ended", kind=track.kind)
+
+    def _take_sound(self, frame):
+        if frame.sample_rate != 48000:
+            # G.711.
+            self.resampler = self.resampler or av.AudioResampler(format="s16", layout="stereo", rate=48000)
+            for part in self.resampler.resample(frame):
+                self._take_sound(part)
+            return
+        os.write(self.sound, array.array("h", bytes(frame.planes[0])[: frame.samples * 4])[::2].tobytes())
 
     def _take_picture(self, frame):
         seconds = float(frame.pts * frame.time_base)

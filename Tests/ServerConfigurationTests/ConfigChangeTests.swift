@@ -13,7 +13,7 @@ import Testing
         ["debug"], ["json"], ["ts"],
         ["sha256"], ["ptt"], ["live=reject"], ["live=30ms"], ["live"], ["/tmp/other"], ["abcdefghijklmnopqrstuvwxyz0123456789"], ["code1"],
         ["live/*"], ["host.example"], ["1h"], ["2d"], ["postgresql://u:p@h/d"], ["http://a.example:80"],
-        ["stun:a.example"], ["192.0.2.1"],
+        ["stun:a.example"], ["192.0.2.1"], ["refuse"],
     ]
 
     private static func changed(_ setting: ConfigSetting) -> ServerConfig? {

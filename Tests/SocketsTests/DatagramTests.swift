@@ -78,6 +78,43 @@ import Testing
         #expect(got.map(\.size) == [1_000, 1_000, 1_000, 400, 400, 1_100, 7] && got.map(\.first) == Array(0..<7))
     }
 
+    /// From the address that is named, of one family and of the other in its mapped form; the kernel would take another.
+    @Test(arguments: [false, true]) func theSourceIsNamed(_ isIPv6: Bool) async throws {
+        let group = MultiThreadedEventLoopGroup.singleton
+        let seen = LockedList<SocketAddress>()
+        let to = try await DatagramBootstrap(group: group).channelInitializer { $0.pipeline.addHandler(Sources(seen)) }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let from = try await DatagramBootstrap(group: group).bind(host: isIPv6 ? "::" : "0.0.0.0", port: 0).get()
+        let sender = try #require(
+            try await from.eventLoop.submit {
+                try from.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+                    try DatagramSender(copying: $0, isIPv6: isIPv6)
+                }
+            }.get())
+        let bound = try #require(to.localAddress)
+        let target = try #require(DatagramAddress(bound))
+        for last in [UInt32(2), 1, 3] {
+            let local = DatagramAddress(ipv4: 0x7F00_0000 | last, port: 0)
+            let bytes = [UInt8](repeating: 1, count: 250)
+            // Alone, and as a run that the kernel cuts.
+            #expect(bytes.withUnsafeBytes { sender.send($0, to: target, from: local) } == .sent)
+            #expect(bytes.withUnsafeBytes { sender.sendRun($0, segment: 100, to: target, from: local) } == .sent)
+        }
+        try await eventually("twelve datagrams") { seen.all.count == 12 }
+        #expect(seen.all.map(\.ipAddress) == [2, 1, 3].flatMap { Array(repeating: "127.0.0.\($0)", count: 4) })
+        try await to.close()
+        try await from.close()
+    }
+
+    private final class Sources: ChannelInboundHandler, Sendable {
+        typealias InboundIn = AddressedEnvelope<ByteBuffer>
+        private let seen: LockedList<SocketAddress>
+
+        init(_ seen: LockedList<SocketAddress>) { self.seen = seen }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) { self.seen.append(self.unwrapInboundIn(data).remoteAddress) }
+    }
+
     /// More than the kernel takes at once, all the same; nothing is sent twice.
     @Test func longRuns() throws {
         let from = try Port(isIPv6: false)

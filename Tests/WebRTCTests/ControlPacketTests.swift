@@ -21,6 +21,43 @@ import Testing
             ])
     }
 
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1, by hand: a run, a vector of bits, one of pairs; small, large and negative differences.
+    @Test func arrivals() {
+        // The run is of two that came. The bits are for fourteen, of which three are meant: one that came, and two that did not.
+        var bytes: [UInt8] = [0x8F, 205, 0, 0, 0, 0, 0, 1, 0, 0, 0, 11, 0xFF, 0xFE, 0, 5, 0, 0, 2, 9] + [0x20, 2, 0xA0, 0] + [0, 4, 8]
+        let times: [Int64?] = [128_000, 129_000, 131_000, nil, nil]
+        #expect(ControlPacket.parse(Self.padded(bytes)) == [.arrivals(ControlPacket.Arrivals(first: 0xFFFE, timesUs: times))])
+        // Of as many as there are bits, the last one came too.
+        (bytes[15], bytes[23]) = (16, 1)
+        let all = times + Array(repeating: nil, count: 10) + [131_000]
+        #expect(ControlPacket.parse(Self.padded(bytes)) == [.arrivals(ControlPacket.Arrivals(first: 0xFFFE, timesUs: all))])
+
+        let pairs: [UInt8] = [0x8F, 205, 0, 0, 0, 0, 0, 1, 0, 0, 0, 11, 0, 7, 0, 3, 0, 0, 1, 0] + [0xD8, 0] + [40, 0xFF, 0xFC]
+        #expect(ControlPacket.parse(Self.padded(pairs)) == [.arrivals(ControlPacket.Arrivals(first: 7, timesUs: [74_000, 73_000, nil]))])
+    }
+
+    /// Counts and runs that would be endless, or of which the differences are missing.
+    @Test func endlessArrivals() {
+        let head: [UInt8] = [0x8F, 205, 0, 0, 0, 0, 0, 1, 0, 0, 0, 11, 0, 7]
+        #expect(ControlPacket.parse(Self.padded(head + [0xFF, 0xFF, 0, 0, 0, 0, 0x3F, 0xFF])).isEmpty)
+        #expect(ControlPacket.parse(Self.padded(head + [0, 9, 0, 0, 0, 0, 0, 0, 0, 0])).isEmpty)
+        #expect(ControlPacket.parse(Self.padded(head + [0, 9, 0, 0, 0, 0, 0x20, 9])).isEmpty)
+        let none = ControlPacket.parse(Self.padded(head + [4, 0, 0, 0, 0, 0, 0x1F, 0xFF]))
+        #expect(none == [.arrivals(ControlPacket.Arrivals(first: 7, timesUs: Array(repeating: nil, count: 1_024)))])
+        // One of a thousand and one is no browser's, nor are five in one packet.
+        #expect(ControlPacket.parse(Self.padded(head + [4, 1, 0, 0, 0, 0, 0x1F, 0xFF])).isEmpty)
+        let one = Self.padded(head + [4, 0, 0, 0, 0, 0, 0x1F, 0xFF])
+        #expect(ControlPacket.parse(Array(repeating: one, count: 9).flatMap { $0 }).count == 4)
+        for count in 0..<20 { #expect(ControlPacket.parse(Self.padded(Array((head + [0, 1, 0, 0, 0, 0]).prefix(count)))).isEmpty) }
+    }
+
+    private static func padded(_ bytes: [UInt8]) -> [UInt8] {
+        var bytes = bytes
+        while bytes.count % 4 != 0 || bytes.count < 4 { bytes.append(0) }
+        bytes[3] = UInt8(bytes.count / 4 - 1)
+        return bytes
+    }
+
     /// No cut and no length traps, and nothing is made up of what is not there.
     @Test func cutPackets() {
         let bytes: [UInt8] = [0x9F, 201, 0, 7] + [UInt8](repeating: 3, count: 28)

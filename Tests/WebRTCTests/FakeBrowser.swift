@@ -27,6 +27,8 @@ final class FakeBrowser {
     private var sender: SRTPSender?
     /// Whether its offer has a format for repeats.
     var offersRepeats = true
+    /// Whether it reports when each packet comes.
+    var reportsArrivals = false
     /// Whether it answers checks.
     var answersChecks = true
     /// Sent to the server next.
@@ -81,6 +83,7 @@ final class FakeBrowser {
         a=rtpmap:102 H264/90000\r
         a=rtcp-fb:102 nack\r
         a=fmtp:102 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f\r
+        \(self.reportsArrivals ? "a=extmap:4 \(SessionOffer.transportNumberURI)\r\na=rtcp-fb:102 transport-cc" : "a=x")\r
         \(self.offersRepeats ? "a=rtpmap:103 rtx/90000\r\na=fmtp:103 apt=102" : "a=x")\r
         m=audio 9 UDP/TLS/RTP/SAVPF 111 0\r
         c=IN IP4 0.0.0.0\r
@@ -121,6 +124,33 @@ final class FakeBrowser {
             packet.append16(number)
             packet.append16(0)
         }
+        self.sendControl(packet)
+    }
+
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1, each packet as one that came with a difference of two bytes, or as none. `arrived`: ms on
+    /// the browser's clock.
+    func reportArrivals(_ first: UInt16, _ arrived: [Int64?]) {
+        var packet: [UInt8] = [0x8F, 205, 0, 0, 0, 0, 0, 1, 0, 0, 0x11, 0x11]
+        packet.append16(first)
+        packet.append16(UInt16(arrived.count))
+        let reference = (arrived.compactMap { $0 }.first ?? 0) / 64
+        packet += [
+            UInt8(truncatingIfNeeded: reference >> 16), UInt8(truncatingIfNeeded: reference >> 8), UInt8(truncatingIfNeeded: reference), 0,
+        ]
+        for start in stride(from: 0, to: arrived.count, by: 7) {
+            var chunk: UInt16 = 0xC000
+            for (place, time) in arrived[start..<min(start + 7, arrived.count)].enumerated() where time != nil {
+                chunk |= 2 << UInt16(12 - 2 * place)
+            }
+            packet.append16(chunk)
+        }
+        var before = reference * 64
+        for case let time? in arrived {
+            packet.append16(UInt16(bitPattern: Int16((time - before) * 4)))
+            before = time
+        }
+        while packet.count % 4 != 0 { packet.append(0) }
+        packet[3] = UInt8(packet.count / 4 - 1)
         self.sendControl(packet)
     }
 
@@ -184,7 +214,9 @@ final class FakeBrowser {
                 self.refused += 1
             }
         } else {
-            guard let opened = datagram.withUnsafeBytes({ self.receiver?.open($0, header: 12) }) else {
+            // RFC 3550 §5.3.1: an extension, in words behind its first.
+            let header = first & 0x10 != 0 && datagram.count > 16 ? 16 + 4 * (Int(datagram[14]) << 8 | Int(datagram[15])) : 12
+            guard let opened = datagram.withUnsafeBytes({ self.receiver?.open($0, header: header) }) else {
                 self.refused += 1
                 return
             }

@@ -103,14 +103,14 @@ import Testing
             let bytes = stride(from: 0, to: padded.count, by: 8).map { UInt8(padded.dropFirst($0).prefix(8), radix: 2) ?? 0 }
             return ByteBuffer(bytes: [header] + bytes)
         }
-        #expect(H264Packetizer.hasBSlice([slice("1010")]) && H264Packetizer.hasBSlice([slice("100111")]))
-        #expect(
-            !H264Packetizer.hasBSlice([slice("11")]) && !H264Packetizer.hasBSlice([slice("100110")])
-                && !H264Packetizer.hasBSlice([slice("1011")]))
-        #expect(!H264Packetizer.hasBSlice([slice("1010", header: 0x65)]), "an IDR picture has none")
-        #expect(H264Packetizer.hasBSlice([slice("00000000000100000000000" + "010")]), "behind 2,047 macroblocks")
-        #expect(
-            !H264Packetizer.hasBSlice([ByteBuffer(bytes: [0x01])]) && !H264Packetizer.hasBSlice([ByteBuffer(bytes: [0x01, 0, 0, 0, 0])]))
+        func order(_ bits: String, header: UInt8 = 0x01) -> H264Packetizer.Order { H264Packetizer.order(of: [slice(bits, header: header)]) }
+        #expect(order("1010") == .early(isReference: false) && order("100111") == .early(isReference: false))
+        #expect(order("11") == .plain && order("100110") == .plain && order("1011") == .plain)
+        // nal_ref_idc.
+        #expect(order("1010", header: 0x21) == .early(isReference: true) && order("1010", header: 0x41) == .early(isReference: true))
+        #expect(order("1010", header: 0x65) == .plain, "an IDR picture has none")
+        #expect(order("00000000000100000000000" + "010") == .early(isReference: false), "behind 2,047 macroblocks")
+        for bytes in [[UInt8(0x01)], [0x01, 0, 0, 0, 0]] { #expect(H264Packetizer.order(of: [ByteBuffer(bytes: bytes)]) == .plain) }
     }
 
     @Test func bundlesOfOthersAreNotRead() {

@@ -36,7 +36,39 @@ import Testing
         // What is answered was offered, with the same parameters.
         let offer = try Self.recorded("chromium-156")
         for line in lines where line.hasPrefix("a=fmtp:") && line.contains("profile-level-id") { #expect(offer.contains(line)) }
+        // Each packet is reported, by the extension that was offered.
+        let numbers = lines.filter { $0.hasPrefix("a=extmap:") }
+        #expect(
+            negotiation.videoNumber == 4 && numbers.count == 2
+                && numbers.allSatisfy { offer.contains("\n\($0)\r") || offer.contains("\n\($0)\n") })
+        #expect(lines.filter { $0.hasSuffix(" transport-cc") }.count == 5)
         #expect(!lines.contains { $0.contains("VP8") || $0.contains("AV1") || $0.contains("packetization-mode=0") })
+    }
+
+    /// Put together of what published offers of Safari 14 to 18 have: Constrained High and Constrained Baseline, of a level that no other offers; sendrecv.
+    @Test func safari() throws {
+        let negotiation = try Negotiation(SessionOffer(Self.recorded("safari")))
+        func type(_ idc: UInt8, _ constraints: UInt8) -> UInt8? {
+            negotiation.format(for: H264Profile(idc: idc, constraints: constraints))?.payloadType
+        }
+        // Baseline, Constrained Baseline, Main, High, Constrained High.
+        #expect(type(66, 0) == 96 && type(66, 0xE0) == 98 && type(77, 0) == 96 && type(100, 0) == 96 && type(100, 0x0C) == 96)
+        #expect(negotiation.videoNumber == 3 && negotiation.soundNumber == 3 && negotiation.repeatsOnRequest)
+        let lines = try negotiation.answer(Self.own(), session: 7).split(separator: "\r\n").map(String.init)
+        #expect(lines.contains("m=video 8189 UDP/TLS/RTP/SAVPF 96 97 98 99") && lines.contains("m=audio 9 UDP/TLS/RTP/SAVPF 111 0 8"))
+        #expect(lines.contains("a=fmtp:98 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e034"))
+        #expect(lines.filter { $0 == "a=sendonly" }.count == 2 && !lines.contains("a=sendrecv"))
+    }
+
+    /// Put together of what published offers of Firefox have that has H.264: parameters before their formats, and a second H.264 without a mode.
+    @Test func firefox() throws {
+        let negotiation = try Negotiation(SessionOffer(Self.recorded("firefox-h264")))
+        #expect(negotiation.video.map(\.payloadType) == [126] && negotiation.video[0].repeats == 127)
+        #expect(negotiation.format(for: H264Profile(idc: 100, constraints: 0))?.payloadType == 126)
+        #expect(negotiation.videoNumber == 7 && negotiation.soundNumber == nil && negotiation.sound[.opus] == 109)
+        let answer = try negotiation.answer(Self.own(), session: 7)
+        #expect(answer.contains("a=fmtp:126 profile-level-id=42e01f;level-asymmetry-allowed=1;packetization-mode=1\r\n"))
+        #expect(answer.contains("a=extmap:7 \(SessionOffer.transportNumberURI)\r\n") && !answer.contains("a=rtcp-fb:109"))
     }
 
     /// The format that covers the stream's profile; the level never matters.

@@ -64,14 +64,14 @@ final class Link {
         }
     }
 
-    /// One millisecond of both ends.
-    func step() {
-        self.nowMs += 1
+    /// A time of both ends.
+    func step(ms: Int64 = 1) {
+        self.nowMs += ms
         for bytes in self.browser.outgoing { self.put(bytes, into: &self.toServer) }
         self.browser.outgoing = []
         self.peer.tick(nowMs: self.nowMs)
         for due in self.toServer.filter({ $0.dueMs <= self.nowMs }) {
-            due.bytes.withUnsafeBytes { self.peer.receive($0, from: self.browser.address, nowMs: self.nowMs) }
+            due.bytes.withUnsafeBytes { _ = self.peer.receive($0, from: self.browser.address, nowMs: self.nowMs) }
         }
         self.toServer.removeAll { $0.dueMs <= self.nowMs }
         for (_, bytes) in self.peer.popDatagrams() { self.put(bytes, into: &self.toBrowser) }
@@ -202,6 +202,36 @@ final class Link {
         return got
     }
 
+    /// Where the browser offers it, packets of all tracks carry one count, repeats too, and its reports of them are read.
+    @Test(arguments: [true, false]) func packetsAreCounted(_ offersRepeats: Bool) async throws {
+        let browser = try FakeBrowser()
+        (browser.reportsArrivals, browser.offersRepeats) = (true, offersRepeats)
+        let link = try Link(browser: browser)
+        #expect(try await link.connect())
+        try link.send(Link.picture(1, 5_000, time: 90_000, isKeyframe: true))
+        try link.send(Link.sound(1, time: 48_000))
+        let sent = link.output.packets
+        for _ in 0..<20 { link.step() }
+        let video = try #require(browser.packets[0x1111]).map(\.packet)
+        // RFC 8285 §4.2: one element, of two bytes.
+        #expect(video.allSatisfy { $0[0] == 0x90 && Array($0[12..<17]) == [0xBE, 0xDE, 0, 1, 0x41] })
+        #expect(video.map { UInt16($0[17]) << 8 | UInt16($0[18]) } == Array(1...6) && video.allSatisfy { $0.count <= 1_200 - 16 })
+        let units = H264PacketizerTests.depacketized(video.map { Array($0.dropFirst(20)) }).filter { [0x41, 0x65].contains($0[0]) }
+        #expect(units.map(\.count) == [5_006])
+        // Sound's m-line did not offer it.
+        #expect(try #require(browser.packets[0x3333]?.first).packet[0] == 0x80)
+
+        browser.reportArrivals(1, [100, 101, nil, 101, 102, 104])
+        browser.reportMissing([UInt16(sent[2][2]) << 8 | UInt16(sent[2][3])], of: 0x1111)
+        for _ in 0..<5 { link.step() }
+        _ = link.answerReports()
+        let line = try #require(link.peer.media?.line)
+        #expect(abs(line.loss - 1.0 / 6) < 0.001 && line.verdict(nowMs: link.nowMs) == .lossy && line.queuedMs != nil)
+        // The repeat has a number of its own; the same packet once more has the bytes that it had.
+        #expect(line.nextNumber == (offersRepeats ? 8 : 7))
+        #expect(link.output.packets.count == 1 && (offersRepeats || link.output.packets[0] == sent[2]))
+    }
+
     /// Without RFC 4588 the same packet comes again, to the bit: another under its number would give the key away.
     @Test func repeatsAreTheSamePackets() async throws {
         let browser = try FakeBrowser()
@@ -259,11 +289,13 @@ final class Link {
         link.browser.check(user: "other:brws")
         link.browser.shake()
         let sent = link.browser.outgoing
-        for bytes in sent { bytes.withUnsafeBytes { link.peer.receive($0, from: link.browser.address, nowMs: 1_001) } }
+        for bytes in sent { bytes.withUnsafeBytes { _ = link.peer.receive($0, from: link.browser.address, nowMs: 1_001) } }
         #expect(link.peer.popDatagrams().isEmpty && link.peer.state == .checking && link.peer.checks == 0)
         for length in 0..<64 {
             for first in [UInt8(0), 22, 128, 255] {
-                [UInt8](repeating: first, count: length).withUnsafeBytes { link.peer.receive($0, from: link.browser.address, nowMs: 1_001) }
+                [UInt8](repeating: first, count: length).withUnsafeBytes {
+                    _ = link.peer.receive($0, from: link.browser.address, nowMs: 1_001)
+                }
             }
         }
         #expect(link.peer.popDatagrams().isEmpty)
@@ -293,7 +325,7 @@ final class Link {
         link.browser.check()
         let forged = link.browser.outgoing
         link.browser.outgoing = []
-        for bytes in forged { bytes.withUnsafeBytes { link.peer.receive($0, from: victim, nowMs: link.nowMs) } }
+        for bytes in forged { bytes.withUnsafeBytes { _ = link.peer.receive($0, from: victim, nowMs: link.nowMs) } }
         var sent = 0
         for _ in 0..<20_000 {
             link.nowMs += 1
@@ -301,7 +333,7 @@ final class Link {
             for (to, bytes) in link.peer.popDatagrams() {
                 if to == victim { sent += 1 } else { link.browser.receive(bytes) }
             }
-            for bytes in link.browser.outgoing { bytes.withUnsafeBytes { link.peer.receive($0, from: own, nowMs: link.nowMs) } }
+            for bytes in link.browser.outgoing { bytes.withUnsafeBytes { _ = link.peer.receive($0, from: own, nowMs: link.nowMs) } }
             link.browser.outgoing = []
         }
         #expect(link.peer.address == own && (1...12).contains(sent), "\(sent) to the victim")

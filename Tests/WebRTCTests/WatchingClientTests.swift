@@ -22,7 +22,7 @@ import Testing
         let output = Link.Sent()
         func exchange(_ nowMs: Int64) {
             client.tick(nowMs: nowMs)
-            for bytes in client.popDatagrams() { bytes.withUnsafeBytes { peer.receive($0, from: address, nowMs: nowMs) } }
+            for bytes in client.popDatagrams() { bytes.withUnsafeBytes { _ = peer.receive($0, from: address, nowMs: nowMs) } }
             peer.tick(nowMs: nowMs)
             for (_, bytes) in peer.popDatagrams() { bytes.withUnsafeBytes { client.receive($0) } }
             for bytes in output.packets { bytes.withUnsafeBytes { client.receive($0) } }

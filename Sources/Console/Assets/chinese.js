@@ -461,6 +461,10 @@ export const chinese = {
   'Slow: it does not keep up with the stream. Measuring…': '太慢：跟不上此流。正在测量…',
   'Slow: takes {rate} of {whole}, {n} frames skipped in the last {time} to keep it near live.':
     '太慢：只接收 {rate}（流为 {whole}），最近{time}内跳过 {n} 帧以贴近直播。',
+  'encoded anew for WebRTC': '为 WebRTC 重新编码',
+  'without B-frames for WebRTC': 'WebRTC 中去除 B 帧',
+  'Its line loses {n} % of the packets; {again} were sent again. Its network is too weak, or too far.': '其线路丢失 {n}% 的数据包，已重发 {again} 个。其网络太弱或太远。',
+  'Packets wait {ms} on the way to it: its line takes fewer bits than the stream has.': '数据包在途中等待 {ms}：其线路的带宽低于该流的码率。',
   'Frames left out for it in {time}: {n}. Otherwise it keeps up.': '{time}内少收 {n} 帧，其余正常。',
   'Other viewers get this stream in time: it is the network or the player of this one.': '其他观众按时收到此流：是此观众的网络或播放器的问题。',
   'All viewers of this stream are slow: look at the network of this server first.': '此流的所有观众都慢：请先检查本服务器的网络。',

@@ -22,7 +22,7 @@ export function about(roomNow, figures, watchedFor) {
       const room = roomNow();
       const stream = await figures();
       const video = stream?.video && [stream.video.codec, stream.video.profile, stream.video.width && `${stream.video.width}×${stream.video.height}`, `${stream.video.fps} fps`, bits(stream.video.bitsPerSecond),
-        `${t('Keyframe interval')} ${ms(stream.video.keyframeIntervalMs)}`].filter(Boolean).join(' · ');
+        `${t('Keyframe interval')} ${ms(stream.video.keyframeIntervalMs)}`, { encoded: t('encoded anew for WebRTC'), dropped: t('without B-frames for WebRTC') }[stream.webrtc]].filter(Boolean).join(' · ');
       const audio = stream?.audio && [stream.audio.codec, stream.audio.sampleRate && `${stream.audio.sampleRate / 1000} kHz`, bits(stream.audio.bitsPerSecond)].filter(Boolean).join(' · ');
       const publisher = stream?.publisher;
       // The larger of members and viewers, of which this page's preview is none.

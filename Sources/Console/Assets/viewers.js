@@ -48,6 +48,10 @@ class Watch {
 /** Why the server calls a viewer slow; null when it does not. `whole`: the stream's bits per second. */
 function why(play, watch, whole, slowOnes, all) {
   if (!play.isSlow) return null;
+  // What its own reports say is the cause, not a sign of it.
+  const { line } = play;
+  if (line?.verdict === 'lossy') return t('Its line loses {n} % of the packets; {again} were sent again. Its network is too weak, or too far.', { n: line.lossPercent, again: count(line.repeats) });
+  if (line?.verdict === 'congested') return t('Packets wait {ms} on the way to it: its line takes fewer bits than the stream has.', { ms: ms(Math.round(line.queuedMs)) });
   const isBack = watch.skipped === 0 && watch.looks.at(-1).behindMs <= nearMs;
   if (isBack) return aside(t('It was behind within the last minute, and has caught up.'));
   const { takes } = watch;

@@ -1,5 +1,6 @@
 package import HTTPAPI
 import Health
+package import Packaging
 package import Rooms
 import Synchronization
 
@@ -25,6 +26,8 @@ package final class MetricFigures: Sendable {
         /// Datagrams of nobody here, and those that the kernel did not take.
         package var strangeDatagrams: UInt64 = 0
         package var lostDatagrams: UInt64 = 0
+        /// Streams that are encoded anew at present.
+        package var encoders = 0
 
         package init() {}
     }
@@ -37,6 +40,10 @@ package final class MetricFigures: Sendable {
         package var windowBytes: @Sendable () -> Int = { 0 }
         /// Viewers by WebRTC.
         package var webrtc: @Sendable () -> WebRTC = { WebRTC() }
+        /// What viewers by WebRTC get of a stream's pictures; nil while there are none.
+        package var treatment: @Sendable (String) -> PictureTreatment? = { _ in nil }
+        /// How many of a stream's viewers by WebRTC have a line that does not take it.
+        package var badLines: @Sendable (String) -> Int = { _ in 0 }
         /// Streams that links publish, and the bytes that they have received.
         package var links: @Sendable () -> (publishing: Int, receivedBytes: UInt64) = { (0, 0) }
     }
@@ -83,5 +90,7 @@ package final class MetricFigures: Sendable {
     var certificateEnds: Int64? { self.sources.withLock { $0 }.certificateEnds() }
     var windowBytes: Int { self.sources.withLock { $0 }.windowBytes() }
     var webrtc: WebRTC { self.sources.withLock { $0 }.webrtc() }
+    func treatment(_ path: String) -> PictureTreatment? { self.sources.withLock { $0 }.treatment(path) }
+    func badLines(_ path: String) -> Int { self.sources.withLock { $0 }.badLines(path) }
     var links: (publishing: Int, receivedBytes: UInt64) { self.sources.withLock { $0 }.links() }
 }

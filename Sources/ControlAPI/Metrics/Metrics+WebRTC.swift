@@ -22,5 +22,6 @@ extension Metrics {
             figures.strangeDatagrams)
         self.page.counter(
             "earshot_webrtc_lost_datagrams_total", "Datagrams to viewers that the system did not take.", figures.lostDatagrams)
+        self.page.gauge("earshot_webrtc_encoders", "Streams whose pictures are encoded anew for WebRTC.", Double(figures.encoders))
     }
 }

@@ -161,11 +161,36 @@ struct SessionAnswer: Sendable {
             .field("stream", .text, "The stream, as app/name.", \.path),
             .field("behindMs", .count, "Milliseconds behind live.") { max(0, $0.behindMs) },
             .field(
-                "isSlow", .flag, "Whether it was more than 1.5 s behind live by its own fault, or skipped frames, within the last minute.",
+                "isSlow", .flag,
+                "Whether it was more than 1.5 s behind live by its own fault, or skipped frames, within the last minute, or its line is bad.",
                 \.isSlow),
             .field("framesSkipped", .count, "Frames skipped because the client was too slow.", \.skippedFrames),
             .field("bytesSent", .count, "Bytes sent.", \.bytesSent),
             .field("messagesSent", .count, "Messages sent.", \.messagesSent),
             .field("paused", .flag, "Whether the client has paused.", \.isPaused),
+            .field(
+                "line", .nullable(Self.line), "How packets reach the client, by its own reports; null for transports other than webrtc.",
+                \.line
+            ),
         ])
+
+    private static let line = OutputType<ViewerSnapshot.Line>.object(
+        "ViewerLine",
+        [
+            .field(
+                "verdict", .words(["unknown", "good", "lossy", "congested"]),
+                "lossy: more than 5 % of the packets is lost. congested: packets queue for more than 150 ms on the way. unknown: no report yet.",
+                \.verdict),
+            .field("lossPercent", .number, "Packets lost of late, in percent.") { Self.rounded($0.loss * 100) },
+            .field("jitterMs", .number, "The jitter of arrival in milliseconds (RFC 3550).") { Self.rounded($0.jitterMs) },
+            .field("roundTripMs", .nullable(.number), "There and back, in milliseconds; null until reported.") {
+                $0.roundTripMs.map(Self.rounded)
+            },
+            .field(
+                "queuedMs", .nullable(.number), "How long packets stand in queues on the way; null for clients that do not report it."
+            ) { $0.queuedMs.map(Self.rounded) },
+            .field("repeats", .count, "Packets that were sent again because they were lost.", \.repeats),
+        ])
+
+    private static func rounded(_ value: Double) -> Double { (value * 10).rounded() / 10 }
 }

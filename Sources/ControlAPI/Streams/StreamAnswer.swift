@@ -2,6 +2,7 @@ import Health
 import HTTPAPI
 import Media
 import NIOCore
+import Packaging
 import Relay
 import RoomRegistry
 import Rooms
@@ -17,6 +18,8 @@ struct StreamAnswer: Sendable {
     /// Delay of the viewer that is furthest behind live, in milliseconds; nil without viewers.
     let worstBehindMs: Int64?
     let slowViewers: Int
+    /// Nil while nobody watches by WebRTC.
+    let webrtc: PictureTreatment?
     let roomID: RoomID?
     /// The node that answers; nil if the registry is not shared.
     let node: String?
@@ -59,7 +62,8 @@ extension APIServices {
             StreamPath(stream.path).map {
                 StreamAnswer(
                     snapshot: stream, path: $0, publisher: publishers[stream.path], bytesOut: bytesOut[stream.path] ?? 0,
-                    worstBehindMs: behindMs[stream.path], slowViewers: slow[stream.path] ?? 0, roomID: nil,
+                    worstBehindMs: behindMs[stream.path], slowViewers: slow[stream.path] ?? 0,
+                    webrtc: self.figures.treatment(stream.path), roomID: nil,
                     node: self.rooms.nodeName)
             }
         }
@@ -86,7 +90,8 @@ extension APIServices {
         let publisher = await found.publisher?.snapshot()
         return StreamAnswer(
             snapshot: found.at.stream, path: path, publisher: publisher, bytesOut: bytesOut, worstBehindMs: behindMs,
-            slowViewers: slow, roomID: nil, node: self.rooms.nodeName)
+            slowViewers: slow + self.figures.badLines(path.description), webrtc: self.figures.treatment(path.description), roomID: nil,
+            node: self.rooms.nodeName)
     }
 }
 
@@ -94,7 +99,7 @@ extension StreamAnswer {
     func with(roomID: RoomID?) -> StreamAnswer {
         StreamAnswer(
             snapshot: self.snapshot, path: self.path, publisher: self.publisher, bytesOut: self.bytesOut, worstBehindMs: self.worstBehindMs,
-            slowViewers: self.slowViewers, roomID: roomID, node: self.node)
+            slowViewers: self.slowViewers, webrtc: self.webrtc, roomID: roomID, node: self.node)
     }
 
     static let outputType = OutputType<StreamAnswer>.object(
@@ -126,6 +131,10 @@ extension StreamAnswer {
                 "slowViewers", .count,
                 "Viewers that were more than 1.5 s behind live by their own fault, or skipped frames, within the last minute.",
                 \.slowViewers),
+            .field(
+                "webrtc", .nullable(.words(PictureTreatment.allCases.map(\.rawValue))),
+                "What viewers by WebRTC get of the pictures: as they came (passed), without B-frames (dropped), encoded anew, or none (refused). Null while there are none."
+            ) { $0.webrtc?.rawValue },
         ])
 
     private struct VideoPart: Sendable {

@@ -53,7 +53,7 @@ enum StreamListing {
         return try await call.services.streams.collect { $0.relay.streamSnapshots() }.compactMap { snapshot in
             StreamPath(snapshot.path).map {
                 StreamAnswer(
-                    snapshot: snapshot, path: $0, publisher: nil, bytesOut: 0, worstBehindMs: nil, slowViewers: 0, roomID: nil,
+                    snapshot: snapshot, path: $0, publisher: nil, bytesOut: 0, worstBehindMs: nil, slowViewers: 0, webrtc: nil, roomID: nil,
                     node: call.rooms.nodeName)
             }
         }

@@ -1,4 +1,4 @@
-/// The kernel's settings for TCP. Reads proc(5); blocks.
+/// The kernel's settings for TCP and UDP. Reads proc(5); blocks.
 enum KernelCheck {
     /// nil for values that this kernel, or this container, does not show.
     struct Values: Equatable {
@@ -9,6 +9,9 @@ enum KernelCheck {
         var send: [Int] = []
         var congestion: String?
         var available: [String] = []
+        /// Bytes that a UDP socket may ask for.
+        var mostReceive: Int?
+        var mostSend: Int?
     }
 
     static func run() -> [DoctorResult] {
@@ -19,7 +22,8 @@ enum KernelCheck {
                 receive: SmallFile.numbers("\(net)/ipv4/tcp_rmem"), send: SmallFile.numbers("\(net)/ipv4/tcp_wmem"),
                 congestion: SmallFile.text("\(net)/ipv4/tcp_congestion_control")?.split(separator: "\n").first.map(String.init),
                 available: (SmallFile.text("\(net)/ipv4/tcp_available_congestion_control") ?? "")
-                    .split { $0 == " " || $0 == "\n" }.map(String.init)))
+                    .split { $0 == " " || $0 == "\n" }.map(String.init),
+                mostReceive: SmallFile.number("\(net)/core/rmem_max"), mostSend: SmallFile.number("\(net)/core/wmem_max")))
     }
 
     /// The backlog that the server asks for; the kernel cuts it to somaxconn.
@@ -28,7 +32,13 @@ enum KernelCheck {
     private static let leastSend = 1 << 20
     private static let leastReceive = 1 << 20
 
-    static func judge(_ values: Values) -> [DoctorResult] { [self.backlogs(values), self.buffers(values), self.congestion(values)] }
+    /// What the port of WebRTC asks for, a keyframe to a hundred viewers at once; and what the kernel gives by itself.
+    private static let manyDatagrams = 4 << 20
+    private static let leastDatagrams = 208 << 10
+
+    static func judge(_ values: Values) -> [DoctorResult] {
+        [self.backlogs(values), self.buffers(values), self.datagrams(values), self.congestion(values)]
+    }
 
     private static func backlogs(_ values: Values) -> DoctorResult {
         let name = "TCP backlog"
@@ -53,6 +63,18 @@ enum KernelCheck {
         if values.send[2] < self.leastSend { low.append("net.ipv4.tcp_wmem='4096 16384 4194304'") }
         guard !low.isEmpty else { return .pass(name, measured) }
         return .warn(name, "\(measured): too little for far viewers", "sysctl -w \(low.joined(separator: " "))")
+    }
+
+    private static func datagrams(_ values: Values) -> DoctorResult {
+        let name = "UDP buffers"
+        guard let receive = values.mostReceive, let send = values.mostSend else {
+            return .skip(name, "net.core.rmem_max and net.core.wmem_max cannot be read here")
+        }
+        let measured = "up to \(receive >> 10) KiB received, \(send >> 10) KiB sent"
+        guard min(receive, send) < self.manyDatagrams else { return .pass(name, measured) }
+        let more = "sysctl -w net.core.rmem_max=\(self.manyDatagrams) net.core.wmem_max=\(self.manyDatagrams)"
+        if min(receive, send) >= self.leastDatagrams { return .pass(name, "\(measured) (for a hundred viewers by WebRTC: \(more))") }
+        return .warn(name, "\(measured): too little for the pictures of viewers by WebRTC", more)
     }
 
     private static func congestion(_ values: Values) -> DoctorResult {

@@ -2,10 +2,7 @@ import CommandSupport
 import DTLSSRTP
 import NIOCore
 import NIOHTTP1
-import NIOPosix
-import Sockets
 import Support
-import Synchronization
 import WebRTC
 
 /// Plays the doctor's stream by WebRTC, with a client of its own: whether the UDP port is within reach, and whether what was pushed comes.
@@ -16,6 +13,9 @@ struct WHEPCheck: Sendable {
     private static let enoughPictures = 22
     /// Packets of 20 ms.
     private static let enoughSound = 90
+    private static let mostAddresses = 4
+    /// Seconds in which an address answers.
+    private static let answerSeconds: Int64 = 3
     private static let unreachable =
         "open the UDP port in the firewall, or set webrtc.addresses to the address at which clients reach it (docs/webrtc.md)"
 
@@ -40,6 +40,7 @@ struct WHEPCheck: Sendable {
         why.contains("webrtc.addresses") ? self.unreachable : PlayChecks.advice(why)
     }
 
+    /// Tries the addresses of the answer in their order, as a browser tries them all at once.
     private func play(_ name: String, _ client: WatchingClient, _ answer: String) async -> DoctorResult {
         let candidates: [SessionOffer.Candidate]
         do throws(SessionDescriptionError) {
@@ -47,71 +48,38 @@ struct WHEPCheck: Sendable {
         } catch {
             return .fail(name, "the answer cannot be read: \(error)", PlayChecks.advice(nil))
         }
-        guard let first = candidates.first, let socket = try? SocketAddress(ipAddress: first.address, port: first.port),
-            let target = DatagramAddress(socket)
-        else { return .fail(name, "the answer names no address", Self.unreachable) }
-        client.begin(with: target)
-        let inbox = Inbox()
-        let channel: any Channel
-        do {
-            channel = try await DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .channelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Receiver(inbox)) }
+        guard !candidates.isEmpty else { return .fail(name, "the answer names no address", Self.unreachable) }
+        var silent: [String] = []
+        for candidate in candidates.prefix(Self.mostAddresses) {
+            let place = HostPort(host: candidate.address, port: candidate.port).description
+            let socket: WatchingSocket
+            do {
+                socket = try await WatchingSocket.open(to: SocketAddress(ipAddress: candidate.address, port: candidate.port))
+            } catch {
+                silent.append("\(place) (\(error))")
+                continue
+            }
+            var judge = Judge(self.clip)
+            await socket.run(client, forSeconds: Self.answerSeconds) { _ in client.wasAnswered }
+            if client.wasAnswered {
+                await socket.run(client, forSeconds: PlayChecks.limit) { media in
+                    for each in media { judge.receive(each) }
+                    return judge.isDone || judge.problem != nil
                 }
-                .bind(host: target.isIPv4 ? "0.0.0.0" : "::", port: 0).get()
-        } catch {
-            return .fail(name, "no UDP socket: \(error)", "see the system's limits")
+            }
+            await socket.close()
+            if client.wasAnswered { return self.verdict(name, client, judge, place) }
+            silent.append(place)
         }
-        let judge = await self.exchange(client, inbox, channel, socket)
-        try? await channel.close()
-        let place = "\(first.address):\(first.port)"
+        return .fail(name, "nothing comes back from \(silent.joined(separator: ", ")) by UDP", Self.unreachable)
+    }
+
+    private func verdict(_ name: String, _ client: WatchingClient, _ judge: Judge, _ place: String) -> DoctorResult {
         if judge.isDone { return .pass(name, "\(judge.pictures) pictures, \(judge.sound) packets of sound, by UDP from \(place)") }
         if let problem = client.problem ?? judge.problem { return .fail(name, problem, PlayChecks.advice(nil)) }
-        if !client.wasAnswered { return .fail(name, "nothing comes back from \(place) by UDP", Self.unreachable) }
         guard client.isConnected else { return .fail(name, "no DTLS connection with \(place)", PlayChecks.advice(nil)) }
         return .fail(
             name, "\(judge.pictures) pictures and \(judge.sound) packets of sound in \(PlayChecks.limit) s", PlayChecks.advice(nil))
-    }
-
-    private func exchange(_ client: WatchingClient, _ inbox: Inbox, _ channel: any Channel, _ target: SocketAddress) async -> Judge {
-        var judge = Judge(self.clip)
-        let end = ContinuousClock.now + .seconds(PlayChecks.limit)
-        while !judge.isDone, judge.problem == nil, client.problem == nil, ContinuousClock.now < end, !Task.isCancelled {
-            for datagram in inbox.popAll() { datagram.withUnsafeReadableBytes { client.receive($0) } }
-            client.tick(nowMs: LoopSweeper.nowMs)
-            for bytes in client.popDatagrams() {
-                channel.writeAndFlush(AddressedEnvelope(remoteAddress: target, data: ByteBuffer(bytes: bytes)), promise: nil)
-            }
-            for media in client.popMedia() { judge.receive(media) }
-            try? await Task.sleep(for: .milliseconds(5))
-        }
-        return judge
-    }
-
-    /// What came, until somebody looks.
-    private final class Inbox: Sendable {
-        private let datagrams = Mutex<[ByteBuffer]>([])
-        private static let most = 4_096
-
-        func add(_ datagram: ByteBuffer) { self.datagrams.withLock { if $0.count < Self.most { $0.append(datagram) } } }
-
-        func popAll() -> [ByteBuffer] {
-            self.datagrams.withLock { datagrams in
-                defer { datagrams = [] }
-                return datagrams
-            }
-        }
-    }
-
-    private final class Receiver: ChannelInboundHandler, Sendable {
-        typealias InboundIn = AddressedEnvelope<ByteBuffer>
-        private let inbox: Inbox
-
-        init(_ inbox: Inbox) { self.inbox = inbox }
-
-        func channelRead(context: ChannelHandlerContext, data: NIOAny) { self.inbox.add(self.unwrapInboundIn(data).data) }
-        // A closed port shows by silence.
-        func errorCaught(context: ChannelHandlerContext, error: any Error) {}
     }
 
     /// Judges what comes back. A plain value.

@@ -2,6 +2,7 @@ import FFmpeg
 package import Media
 import NIOCore
 package import Relay
+package import ServerConfiguration
 import WebRTC
 
 /// Makes RTP bundles of a stream's frames: H.264 is cut into packets, Opus and G.711 pass, other sound becomes Opus. No clock, no thread of its own.
@@ -10,52 +11,88 @@ import WebRTC
 package final class PacketMaker {
     /// Why browsers cannot play the stream this way.
     package enum Problem: Sendable, Equatable, CustomStringConvertible {
-        /// Pictures whose order differs from that of decoding.
+        /// Pictures whose order differs from that of decoding, which the settings do not let be changed.
         case reordered
+        /// They would have to be encoded anew, and as many streams as may be are.
+        case noEncoder
+        /// They cannot be encoded anew.
+        case encoding(String)
         case video(codec: String)
 
         package var description: String {
             switch self {
-            case .reordered:
-                "its encoder uses B-frames, which WebRTC cannot carry: set them to 0 (x264: -bf 0 or -tune zerolatency; OBS: \"bframes=0\","
-                    + " or the profile baseline), or play it by HLS, .flv or .mp4"
+            case .reordered: "its encoder uses B-frames, which WebRTC cannot carry: \(Self.advice)"
+            case .noEncoder:
+                "its encoder uses B-frames, which WebRTC cannot carry, and as many streams are encoded anew as may be (webrtc.encoders):"
+                    + " \(Self.advice)"
+            case .encoding(let why): "its encoder uses B-frames, and its pictures cannot be encoded anew: \(why); \(Self.advice)"
             case .video(let codec): "its video is \(codec), and WebRTC gets H.264 only: push H.264, or play it by HLS, .flv or .mp4"
             }
         }
+
+        private static let advice =
+            "set them to 0 (x264: -bf 0 or -tune zerolatency; OBS: \"bframes=0\", or the profile baseline), or play it by HLS, .flv or .mp4"
     }
 
-    private var packetizer: H264Packetizer?
-    private var lengthSize = 4
+    private let policy: ServerConfig.WebRTC.BFrames
+    private let places: EncoderPlaces
+    private var pictures: PicturePackets?
+    /// What ``PicturePackets/encodesFrom`` is for the batch at hand.
+    private var startsFrom: Int64?
     private var sound: SoundPackets?
     /// What ``sound`` was made from; made anew at a publisher's return if it failed.
     private var soundHeader: Frame?
-    private var awaitsKeyframe = true
 
     package private(set) var problem: Problem?
     /// Sound that could not be made into packets, in words; each once.
     package private(set) var soundProblem: String?
 
-    /// 90,000ths of a second in a millisecond.
-    private static let videoTicks: Int64 = 90
+    /// Of pictures that come together: a batch of more is old at its beginning, and so much of its end is encoded.
+    private static let mostBehindMs: Int64 = 1_000
+    private static let keptMs: Int64 = 200
 
-    package init() {}
+    package init(_ policy: ServerConfig.WebRTC.BFrames = .refuse, _ places: EncoderPlaces = EncoderPlaces(0)) {
+        self.policy = policy
+        self.places = places
+    }
+
+    /// What is done to the pictures.
+    package var treatment: PictureTreatment { self.pictures?.treatment ?? .undecided }
 
     /// Takes in items of the stream. Returns what its packets are, in order; frames of the derived stream.
     package func receive(_ items: [TapItem]) -> [Frame] {
         var made: [Frame] = []
+        self.pictures?.encodesFrom = self.encodesFrom(items)
+        self.startsFrom = self.encodesFrom(items)
         for item in items where self.problem == nil {
             switch item {
             case .prelude(let frames): for frame in frames { self.receive(frame, &made) }
             case .frame(let frame): self.receive(frame, &made)
             case .restarted:
                 // Its headers are those in force until others come, which they do only if they differ.
-                self.awaitsKeyframe = true
+                self.pictures?.restart()
                 self.sound?.restart()
                 if self.sound == nil, let header = self.soundHeader { self.begin(header) }
             case .ended: return made
             }
         }
         return made
+    }
+
+    /// Pictures before this are not worth encoding: cached ones, which come at once, and those of an encoder that does not keep up. Nil: all are.
+    private func encodesFrom(_ items: [TapItem]) -> Int64? {
+        let times = items.lazy.compactMap { item -> Int64? in
+            guard case .frame(let frame) = item, frame.kind == .video else { return nil }
+            return frame.timestamp
+        }
+        guard let oldest = times.min(), let newest = times.max(), newest - oldest > Self.mostBehindMs else { return nil }
+        return newest - Self.keptMs
+    }
+
+    /// Lets go of codecs, of which there are few.
+    package func end() {
+        self.pictures = nil
+        self.sound = nil
     }
 
     private func receive(_ frame: Frame, _ made: inout [Frame]) {
@@ -82,13 +119,15 @@ package final class PacketMaker {
         }
         switch track.codec {
         case .video(.avc):
+            // Some devices repeat their header with each keyframe.
+            guard track != self.pictures?.track else { return }
             do throws(MediaError) {
-                let record = try AVCConfiguration(track.extradata)
-                self.lengthSize = record.nalLengthSize
-                self.packetizer = H264Packetizer(sequenceSets: record.sequenceParameterSets, pictureSets: record.pictureParameterSets)
+                // Lets the encoder before it go first.
+                self.pictures = nil
+                self.pictures = try PicturePackets(track, self.policy, self.places)
+                self.pictures?.encodesFrom = self.startsFrom
             } catch {
                 // The track was made from the same bytes.
-                self.packetizer = nil
             }
         case .video(let codec): self.problem = .video(codec: codec.name)
         case .audio:
@@ -104,19 +143,12 @@ package final class PacketMaker {
     }
 
     private func addPicture(_ sample: Sample, _ made: inout [Frame]) {
-        guard self.packetizer != nil else { return }
-        if self.awaitsKeyframe {
-            guard sample.isKeyframe else { return }
-            self.awaitsKeyframe = false
+        guard let pictures = self.pictures else { return }
+        for bundle in pictures.bundles(sample) {
+            let flags: TagInfo.Flags = bundle.isKeyframe ? [.coded, .keyframe] : .coded
+            made.append(Frame(kind: .video, timestamp: bundle.ms, payload: bundle.payload, tag: TagInfo(flags: flags)))
         }
-        let units = NALWalk.units(sample.payload, from: sample.payload.readerIndex, lengthSize: self.lengthSize)
-        guard !H264Packetizer.hasBSlice(units) else {
-            self.problem = .reordered
-            return
-        }
-        guard let bundle = self.packetizer?.bundle(units, time: sample.pts * Self.videoTicks, isKeyframe: sample.isKeyframe) else { return }
-        let flags: TagInfo.Flags = sample.isKeyframe ? [.coded, .keyframe] : .coded
-        made.append(Frame(kind: .video, timestamp: sample.dts, payload: bundle, tag: TagInfo(flags: flags)))
+        self.problem = pictures.problem
     }
 
     private func addSound(_ sample: Sample, _ made: inout [Frame]) {

@@ -19,7 +19,7 @@ package actor PacketStream {
 
     private let table: PacketTable
     private let stream: Relay.Stream
-    private let maker = PacketMaker()
+    private let maker: PacketMaker
     private var mailbox: FrameMailbox?
     private var derived: DerivedStream?
     private var timer: (any DispatchSourceTimer)?
@@ -29,6 +29,7 @@ package actor PacketStream {
 
     private struct Shared {
         var problem: PacketMaker.Problem?
+        var treatment = PictureTreatment.undecided
         var isOver = false
         var isReady = false
         /// The newest picture's time, in 90,000ths of a second; and that of the oldest that a joiner gets.
@@ -50,6 +51,7 @@ package actor PacketStream {
     init(_ table: PacketTable, _ stream: Relay.Stream) {
         self.table = table
         self.stream = stream
+        self.maker = PacketMaker(table.bFrames, table.encoders)
         self.path = stream.path
         self.executor = QueueExecutor(label: "packets \(stream.path)")
         self.lastUse = Atomic(LoopSweeper.nowMs)
@@ -90,6 +92,9 @@ package actor PacketStream {
 
     /// Why it cannot be played; nil as long as nothing is known against it. Any thread.
     package nonisolated var problem: PacketMaker.Problem? { self.shared.withLock { $0.problem } }
+
+    /// What is done to the pictures. Any thread.
+    package nonisolated var treatment: PictureTreatment { self.shared.withLock { $0.treatment } }
 
     /// The times of the cached pictures that a joiner gets first, and of the newest; nil: none. In 90,000ths of a second. Any thread.
     package nonisolated var cachedTimes: (first: Int64, newest: Int64)? {
@@ -135,6 +140,15 @@ package actor PacketStream {
     }
 
     private func report() {
+        let treatment = self.maker.treatment
+        let before = self.shared.withLock { shared in
+            defer { shared.treatment = treatment }
+            return shared.treatment
+        }
+        if treatment != before, treatment == .encoded || treatment == .dropped {
+            self.table.log.notice(
+                treatment == .encoded ? "Encoded anew for WebRTC" : "Without B-frames for WebRTC", metadata: ["stream": "\(self.path)"])
+        }
         if let problem = self.maker.problem, self.problem == nil {
             self.shared.withLock { $0.problem = problem }
             self.table.note(problem, of: self.path)
@@ -163,6 +177,7 @@ package actor PacketStream {
         }
         guard !wasOver else { return }
         self.table.remove(self)
+        self.maker.end()
         self.timer?.cancel()
         self.timer = nil
         if let mailbox = self.mailbox { RelayLoop.remove(mailbox, from: self.stream) }

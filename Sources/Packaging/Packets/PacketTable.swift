@@ -1,6 +1,6 @@
 package import Logging
 package import Relay
-import ServerConfiguration
+package import ServerConfiguration
 package import Streaming
 package import Support
 import Synchronization
@@ -21,8 +21,13 @@ package final class PacketTable: Sendable {
     private let problems = Mutex<NameTable<PacketMaker.Problem>>([:])
     private static let mostProblems = 1_000
 
-    package init(_ streams: LiveStreams, _ ledger: MemoryLedger, frameQueueBytes: Int, log: Logger) {
+    let bFrames: ServerConfig.WebRTC.BFrames
+    package let encoders: EncoderPlaces
+
+    package init(_ streams: LiveStreams, _ ledger: MemoryLedger, _ config: ServerConfig.WebRTC, frameQueueBytes: Int, log: Logger) {
         self.streams = streams
+        self.bFrames = config.bFrames
+        self.encoders = EncoderPlaces(config.encoders)
         self.ledger = ledger
         self.frameQueueBytes = frameQueueBytes
         self.log = log
@@ -75,7 +80,16 @@ package final class PacketTable: Sendable {
     }
 
     /// Why the stream, which was tried since its publisher came, cannot be played.
-    package func problem(_ path: String) -> PacketMaker.Problem? { self.problems.withLock { $0[path] } }
+    package func problem(_ path: String) -> PacketMaker.Problem? {
+        let problem = self.problems.withLock { $0[path] }
+        // An encoder may have become free.
+        return problem == .noEncoder && self.encoders.hasRoom ? nil : problem
+    }
+
+    /// What viewers get of the stream's pictures; nil while there are none.
+    package func treatment(_ path: String) -> PictureTreatment? {
+        self.find(path)?.treatment ?? (self.problem(path) == nil ? nil : .refused)
+    }
 
     func note(_ problem: PacketMaker.Problem, of path: String) {
         self.problems.withLock { problems in

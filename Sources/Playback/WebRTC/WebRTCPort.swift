@@ -58,6 +58,8 @@ package final class WebRTCPort: Service, Sendable {
             .channelOption(.socketOption(.so_rcvbuf), value: .init(Self.bufferBytes))
             .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.longest))
             .channelOption(.maxMessagesPerRead, value: 64)
+            // A socket on all addresses answers from the one at which it was asked; otherwise from that to which the way back leads.
+            .channelOption(.receivePacketInfo, value: Self.isOnAll(address.host))
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Demultiplexer(self)) }
             }
@@ -77,6 +79,8 @@ package final class WebRTCPort: Service, Sendable {
         self.bound.withLock { $0 = (channel, sender) }
         return HostPort(host: address.host, port: channel.localAddress?.port ?? address.port)
     }
+
+    private static func isOnAll(_ host: String) -> Bool { (IPText.v4(host) ?? IPText.v6(host))?.allSatisfy { $0 == 0 } == true }
 
     /// Runs until the group shuts down gracefully.
     package func run() async throws {
@@ -119,7 +123,8 @@ package final class WebRTCPort: Service, Sendable {
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             let envelope = self.unwrapInboundIn(data)
             guard let address = DatagramAddress(envelope.remoteAddress), let inbox = self.port.inbox(of: envelope.data, from: address),
-                inbox.give(envelope.data, from: address)
+                inbox.give(
+                    envelope.data, from: address, at: envelope.metadata?.packetInfo.flatMap { DatagramAddress($0.destinationAddress) })
             else {
                 self.port.strangers.add(1, ordering: .relaxed)
                 return

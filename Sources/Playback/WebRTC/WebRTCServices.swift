@@ -106,6 +106,11 @@ package final class WebRTCServices: Sendable {
         }
     }
 
+    /// How many viewers of a stream have a line that does not take it.
+    package func badLines(_ path: String) -> Int {
+        self.sessions.withLock { sessions in sessions.values.count { $0.hasBadLine && $0.path.exact == path.exact } }
+    }
+
     /// The addresses to offer to a client: those of the settings, or else the one at which its request came, if the client can reach that. `arrived`:
     /// the server's address on the request's connection. `client`: from where the client came.
     func candidates(arrived: SocketAddress?, client: SocketAddress?) -> [(address: String, port: Int)] {

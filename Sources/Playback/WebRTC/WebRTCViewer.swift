@@ -37,17 +37,23 @@ final class WebRTCViewer: LiveConnection {
         /// On the loop.
         func set(_ viewer: WebRTCViewer?) { self.viewer.value = viewer }
 
+        private let badLine = Atomic<Bool>(false)
+        /// What the viewer last found of its line. Any thread.
+        var hasBadLine: Bool { self.badLine.load(ordering: .relaxed) }
+        func note(badLine: Bool) { self.badLine.store(badLine, ordering: .relaxed) }
+
         /// Datagrams on their way to the viewer's loop; a viewer sends a few a second.
         private let waiting = Atomic<Int>(0)
         private static let mostWaiting = 64
 
-        /// Returns false for a datagram that is dropped: the viewer's client sends faster than it is read.
-        func give(_ datagram: ByteBuffer, from address: DatagramAddress) -> Bool {
+        /// `local`: where it came to, if this machine has several addresses. Returns false for a datagram that is dropped: the viewer's client sends faster
+        /// than it is read.
+        func give(_ datagram: ByteBuffer, from address: DatagramAddress, at local: DatagramAddress?) -> Bool {
             guard self.waiting.load(ordering: .relaxed) < Self.mostWaiting else { return false }
             self.waiting.add(1, ordering: .relaxed)
             self.loop.relay.eventLoop.execute {
                 self.waiting.subtract(1, ordering: .relaxed)
-                self.viewer.value?.receive(datagram, from: address)
+                self.viewer.value?.receive(datagram, from: address, at: local)
             }
             return true
         }
@@ -84,6 +90,8 @@ final class WebRTCViewer: LiveConnection {
     private var isOpening = true
     private var bytesReceived: UInt64 = 0
     private var known: Set<DatagramAddress> = []
+    /// Where what came from each of them came to.
+    private var locals: [DatagramAddress: DatagramAddress] = [:]
     private var timer: Scheduled<Void>?
     /// Bytes that may go out now, and when they were counted.
     private var allowance = WebRTCViewer.breathBytes
@@ -91,6 +99,8 @@ final class WebRTCViewer: LiveConnection {
     private var isBreathing = false
     /// When the newest picture went out.
     private var pictureMs: Int64 = .min / 2
+    /// Sound has gone out, or was missed for long enough.
+    private var hasHeard = false
     /// The viewer asked for a keyframe while no pictures came.
     private var owesKeyframe = false
     private var countedRepeats: UInt64 = 0
@@ -106,6 +116,10 @@ final class WebRTCViewer: LiveConnection {
     private static let memoryBytes = 90 << 10
     /// Sound that is older when it comes here is late for everybody.
     private static let oldSoundMs: Int64 = 300
+    /// As old may the first sound be: a player keeps what it begins with as its delay, and needs half a minute to be in step with its pictures then.
+    private static let newSoundMs: Int64 = 40
+    /// After such a time any sound will do.
+    private static let silentMs: Int64 = 1_000
 
     /// On `loop`, where `play` has begun.
     init(_ play: Play, _ inbox: Inbox, _ services: WebRTCServices, _ context: DTLSContext, _ run: DatagramRun, on loop: LoopContext) {
@@ -140,17 +154,18 @@ final class WebRTCViewer: LiveConnection {
 
     // MARK: In
 
-    fileprivate func receive(_ datagram: ByteBuffer, from address: DatagramAddress) {
+    fileprivate func receive(_ datagram: ByteBuffer, from address: DatagramAddress, at local: DatagramAddress?) {
         guard !self.isOver else { return }
         self.bytesReceived &+= UInt64(datagram.readableBytes)
         let nowMs = self.loop.relay.nowMs
-        datagram.withUnsafeReadableBytes { self.peer.receive($0, from: address, nowMs: nowMs) }
+        let isTheirs = datagram.withUnsafeReadableBytes { self.peer.receive($0, from: address, nowMs: nowMs) }
+        self.followAddresses()
+        if isTheirs, let local, self.known.contains(address) { self.locals[address] = local }
         self.follow(nowMs: nowMs)
     }
 
     /// Does what the peer's state asks for.
     private func follow(nowMs: Int64) {
-        self.followAddresses()
         self.sendWaiting()
         switch self.peer.state {
         case .checking, .handshaking: return
@@ -185,7 +200,10 @@ final class WebRTCViewer: LiveConnection {
             self.services.port.add(self.inbox, address: address)
             self.record(.received, .state, "checked", "from \(address.text)")
         }
-        for address in self.known.subtracting(addresses) { self.services.port.remove(self.inbox, address: address) }
+        for address in self.known.subtracting(addresses) {
+            self.services.port.remove(self.inbox, address: address)
+            self.locals[address] = nil
+        }
         self.known = addresses
     }
 
@@ -216,6 +234,7 @@ final class WebRTCViewer: LiveConnection {
         self.viewer = viewer
         self.beginBurst(media)
         self.loop.relay.attach(viewer)
+        self.loop.relay.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.silentMs)) { [weak self] in self?.hasHeard = true }
     }
 
     private func beginBurst(_ media: MediaSender) {
@@ -227,13 +246,15 @@ final class WebRTCViewer: LiveConnection {
 
     private func sendWaiting() {
         guard let sender = self.services.port.sender else { return }
-        for (address, bytes) in self.peer.popDatagrams() { _ = bytes.withUnsafeBytes { sender.send($0, to: address) } }
+        for (address, bytes) in self.peer.popDatagrams() {
+            _ = bytes.withUnsafeBytes { sender.send($0, to: address, from: self.locals[address]) }
+        }
     }
 
     /// Points the loop's run at this viewer. Returns false if nothing may be sent.
     private func aim() -> Bool {
         guard let sender = self.services.port.sender, let address = self.peer.address else { return false }
-        self.run.begin(sender, to: address)
+        self.run.begin(sender, to: address, from: self.locals[address])
         return true
     }
 
@@ -284,12 +305,13 @@ final class WebRTCViewer: LiveConnection {
         guard !self.isOver, let report = self.peer.reportsDue(nowMs: nowMs, wallMs: WallClock.ms), let sender = self.services.port.sender,
             let address = self.peer.address
         else { return }
-        _ = report.withUnsafeBytes { sender.send($0, to: address) }
+        _ = report.withUnsafeBytes { sender.send($0, to: address, from: self.locals[address]) }
     }
 
     func sweep(nowMs: Int64) {
         if self.trace?.isQuiet(nowMs: nowMs) == true { self.trace = nil }
         guard let media = self.peer.media else { return }
+        self.inbox.note(badLine: self.hasBadLine)
         let (repeats, keyframes) = (media.repeated - self.countedRepeats, media.keyframeRequests - self.countedKeyframes)
         (self.countedRepeats, self.countedKeyframes) = (media.repeated, media.keyframeRequests)
         if repeats + keyframes > 0 {
@@ -377,17 +399,27 @@ final class WebRTCViewer: LiveConnection {
         // Nil until the connection is up.
         let viewer = self.viewer.flatMap { self.loop.relay.snapshot(of: $0) }
         let shown = ViewerSnapshot(
-            path: self.path, behindMs: viewer?.behindMs ?? 0, isSlow: viewer?.isSlow == true || self.isLossy,
+            path: self.path, behindMs: viewer?.behindMs ?? 0, isSlow: viewer?.isSlow == true || self.hasBadLine,
             skippedFrames: viewer?.skippedFrames ?? 0, bytesSent: self.peer.media?.bytesSent ?? 0,
-            messagesSent: self.peer.media?.packetsSent ?? 0, isPaused: false)
+            messagesSent: self.peer.media?.packetsSent ?? 0, isPaused: false,
+            line: self.peer.media.map { Self.line($0, nowMs: self.loop.relay.nowMs) })
         return SessionSnapshot(
             id: self.id, remote: self.remote, transport: .webrtc, app: self.play.session.request.address.app, client: self.play.client,
             user: self.play.session.pass.user, bytesIn: self.bytesReceived, bytesOut: self.peer.media?.bytesSent ?? 0,
             seconds: (self.loop.relay.nowMs - self.openedMs) / 1_000, publishing: [], viewers: [shown])
     }
 
-    /// A tenth of what it is sent does not arrive, which repeats cannot make good for long.
-    private var isLossy: Bool { (self.peer.media?.reception.loss ?? 0) > 0.1 }
+    private var hasBadLine: Bool {
+        guard let verdict = self.peer.media?.line.verdict(nowMs: self.loop.relay.nowMs) else { return false }
+        return verdict == .lossy || verdict == .congested
+    }
+
+    private static func line(_ media: MediaSender, nowMs: Int64) -> ViewerSnapshot.Line {
+        ViewerSnapshot.Line(
+            verdict: media.line.verdict(nowMs: nowMs).rawValue, loss: media.line.loss, jitterMs: media.line.jitterMs,
+            roundTripMs: media.line.roundTripMs,
+            queuedMs: media.line.queuedMs, repeats: media.repeated)
+    }
 }
 
 extension WebRTCViewer: ViewerSink {
@@ -400,7 +432,7 @@ extension WebRTCViewer: ViewerSink {
         else { return }
         let nowMs = self.loop.relay.nowMs
         // A joiner's burst is of pictures: old sound would only fill its buffer, and be heard late.
-        if bundle.kind != .video, nowMs - message.arrivalMs > Self.oldSoundMs { return }
+        if bundle.kind != .video, nowMs - message.arrivalMs > (self.hasHeard ? Self.oldSoundMs : Self.newSoundMs) { return }
         guard self.aim() else { return }
         if bundle.kind == .video {
             let isNews = nowMs - message.arrivalMs < Self.silenceMs
@@ -413,6 +445,7 @@ extension WebRTCViewer: ViewerSink {
                 }
             }
         }
+        if bundle.kind != .video { self.hasHeard = true }
         media.send(bundle, owner: slab, nowMs: nowMs, to: self.run)
         self.flush()
         self.spend(message.length, nowMs: nowMs)

@@ -198,17 +198,42 @@ package final class Viewer {
 
 /// A viewer as the API shows it.
 package struct ViewerSnapshot: Sendable {
+    /// What the viewer's client reports of the way to it.
+    package struct Line: Sendable, Equatable {
+        /// "good", "lossy", "congested", "unknown"
+        package var verdict: String
+        /// 0 to 1
+        package var loss: Double
+        package var jitterMs: Double
+        package var roundTripMs: Double?
+        package var queuedMs: Double?
+        /// Packets that were sent again because they were lost.
+        package var repeats: UInt64
+
+        package init(verdict: String, loss: Double, jitterMs: Double, roundTripMs: Double?, queuedMs: Double?, repeats: UInt64) {
+            self.verdict = verdict
+            self.loss = loss
+            self.jitterMs = jitterMs
+            self.roundTripMs = roundTripMs
+            self.queuedMs = queuedMs
+            self.repeats = repeats
+        }
+    }
+
     package let path: String
     package let behindMs: Int64
-    /// Whether it was behind by its own fault, or skipped video, within the last minute.
+    /// Whether it was behind by its own fault, or skipped video, within the last minute; or its line does not take the stream.
     package let isSlow: Bool
     package let skippedFrames: Int
     package let bytesSent: UInt64
     package let messagesSent: UInt64
     package let isPaused: Bool
+    /// Nil for transports whose clients do not report.
+    package let line: Line?
 
     package init(
-        path: String, behindMs: Int64, isSlow: Bool, skippedFrames: Int, bytesSent: UInt64, messagesSent: UInt64, isPaused: Bool
+        path: String, behindMs: Int64, isSlow: Bool, skippedFrames: Int, bytesSent: UInt64, messagesSent: UInt64, isPaused: Bool,
+        line: Line? = nil
     ) {
         self.path = path
         self.behindMs = behindMs
@@ -217,5 +242,6 @@ package struct ViewerSnapshot: Sendable {
         self.bytesSent = bytesSent
         self.messagesSent = messagesSent
         self.isPaused = isPaused
+        self.line = line
     }
 }

@@ -6,7 +6,17 @@ package enum ControlPacket: Sendable, Equatable {
     case missing(source: UInt32, [UInt16])
     /// The viewer can decode nothing until the next keyframe: PLI, or FIR.
     case keyframeWanted(source: UInt32)
+    /// When each packet came, of all tracks.
+    case arrivals(Arrivals)
     case goodbye
+
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1.
+    package struct Arrivals: Sendable, Equatable {
+        /// The transport-wide number of the first packet.
+        package var first: UInt16
+        /// By number, on the client's clock, which begins anew every twelve days; nil: it has not come.
+        package var timesUs: [Int64?]
+    }
 
     package struct ReceptionReport: Sendable, Equatable {
         package var source: UInt32
@@ -32,6 +42,9 @@ package enum ControlPacket: Sendable, Equatable {
     /// Packets of one compound packet that are read.
     private static let mostPackets = 32
     private static let mostMissing = 512
+    /// Packets of one report of arrivals, which come many times a second; and such reports of one compound packet.
+    private static let mostArrivals = 1_024
+    private static let mostArrivalReports = 4
 
     /// Reads a clear compound packet; stops at what it cannot be.
     package static func parse(_ bytes: [UInt8]) -> [ControlPacket] {
@@ -68,6 +81,9 @@ package enum ControlPacket: Sendable, Equatable {
             }
         case PacketType.goodbye: found.append(.goodbye)
         case PacketType.transportFeedback where count == 1: Self.readMissing(packet, &found)
+        case PacketType.transportFeedback where count == 15:
+            let reports = found.count { if case .arrivals = $0 { true } else { false } }
+            if reports < Self.mostArrivalReports, let arrivals = Self.arrivals(packet) { found.append(.arrivals(arrivals)) }
         case PacketType.payloadFeedback where count == 1 && packet.count >= 12:
             found.append(.keyframeWanted(source: Self.integer32(packet, 8)))
         case PacketType.payloadFeedback where count == 4:
@@ -88,6 +104,51 @@ package enum ControlPacket: Sendable, Equatable {
             guard missing.count < Self.mostMissing else { break }
         }
         if !missing.isEmpty { found.append(.missing(source: Self.integer32(packet, 8), missing)) }
+    }
+
+    /// ```
+    /// header 4 | sender 4 | source 4 | first number 2 | packets 2 | time 3, of 64 ms | number of the report 1 | chunks of 2 | differences of 250 µs
+    /// ```
+    private static func arrivals(_ packet: UnsafeRawBufferPointer) -> Arrivals? {
+        guard packet.count >= 20 else { return nil }
+        let count = Int(Self.integer16(packet, 14))
+        guard (1...Self.mostArrivals).contains(count) else { return nil }
+        var statuses: [UInt8] = []
+        statuses.reserveCapacity(count)
+        var at = 20
+        while statuses.count < count {
+            guard at + 2 <= packet.count else { return nil }
+            let chunk = Self.integer16(packet, at)
+            at += 2
+            let room = count - statuses.count
+            switch (chunk >> 15, chunk >> 14 & 1) {
+            // A run: status 2 bits | length 13.
+            case (0, _): statuses += Array(repeating: UInt8(truncatingIfNeeded: chunk >> 13 & 3), count: min(room, Int(chunk & 0x1FFF)))
+            case (_, 0): for bit in 0..<min(room, 14) { statuses.append(UInt8(truncatingIfNeeded: chunk >> (13 - bit) & 1)) }
+            default: for pair in 0..<min(room, 7) { statuses.append(UInt8(truncatingIfNeeded: chunk >> (12 - 2 * pair) & 3)) }
+            }
+            // A run of nothing would never end.
+            guard chunk & 0x9FFF != 0 || chunk >> 15 == 1 else { return nil }
+        }
+        var timeUs = Int64(Self.integer32(packet, 16) >> 8) * 64_000
+        var times: [Int64?] = []
+        times.reserveCapacity(count)
+        for status in statuses {
+            switch status {
+            case 1:
+                guard at < packet.count else { return nil }
+                timeUs += Int64(packet[at]) * 250
+                at += 1
+                times.append(timeUs)
+            case 2:
+                guard at + 2 <= packet.count else { return nil }
+                timeUs += Int64(Int16(bitPattern: Self.integer16(packet, at))) * 250
+                at += 2
+                times.append(timeUs)
+            default: times.append(nil)
+            }
+        }
+        return Arrivals(first: Self.integer16(packet, 12), timesUs: times)
     }
 
     private static func integer16(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> UInt16 {

@@ -16,7 +16,7 @@ package struct H264Packetizer {
     }
 
     /// Bytes of a payload: 1,200 of a datagram without RTP's header, a repeat's number and the tag.
-    package static let longestPayload = 1_200 - 12 - 2 - 16
+    package static let longestPayload = 1_200 - 20 - 2 - 16
     private static let mostUnits = 4_096
 
     package var sequenceSets: [ByteBuffer]
@@ -105,16 +105,24 @@ package struct H264Packetizer {
         }
     }
 
-    /// Whether a coded picture has a slice of type B, whose order of display differs from that of decoding. `units` as for ``bundle(_:time:)``.
-    package static func hasBSlice(_ units: [ByteBuffer]) -> Bool {
+    /// How a coded picture stands to the order in which pictures are decoded.
+    package enum Order: Sendable, Equatable {
+        /// It is shown when it is decoded.
+        case plain
+        /// It has a slice of type B, which is shown before one that was decoded earlier. `isReference`: later pictures are made from it.
+        case early(isReference: Bool)
+    }
+
+    /// Reads a picture's slices. `units` as for ``bundle(_:time:)``.
+    package static func order(of units: [ByteBuffer]) -> Order {
         for unit in units.prefix(Self.mostUnits) {
             guard let header = unit.getInteger(at: unit.readerIndex, as: UInt8.self), header & 0x1F == Unit.slice else { continue }
-            // §7.3.3: first_mb_in_slice, slice_type; 1 and 6 are B.
+            // §7.3.3: first_mb_in_slice, slice_type; 1 and 6 are B. §7.4.1: nal_ref_idc.
             var bits = SliceBits(unit)
-            guard bits.exponentialGolomb() != nil, let type = bits.exponentialGolomb() else { return false }
-            return type % 5 == 1
+            guard bits.exponentialGolomb() != nil, let type = bits.exponentialGolomb() else { return .plain }
+            return type % 5 == 1 ? .early(isReference: header & 0x60 != 0) : .plain
         }
-        return false
+        return .plain
     }
 }
 

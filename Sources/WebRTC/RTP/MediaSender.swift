@@ -11,20 +11,12 @@ package final class MediaSender {
         var index: UInt64
         /// Added to the stream's time.
         let offset: UInt32
+        /// The header extension of the packet's transport-wide number; nil: no extension.
+        let numberedBy: UInt8?
         var packets: UInt32 = 0
         var octets: UInt32 = 0
         /// The stream's time of the newest bundle, and when it went out.
         var last: (time: Int64, clockRate: Int64, atMs: Int64)?
-    }
-
-    /// How the newest report of the viewer judges what it gets.
-    package struct Reception: Sendable, Equatable {
-        /// 0 to 1, since the report before.
-        package var loss: Double = 0
-        package var jitterMs: Double = 0
-        package var roundTripMs: Double?
-        /// Packets lost in all.
-        package var lost: Int32 = 0
     }
 
     private let negotiation: Negotiation
@@ -46,7 +38,7 @@ package final class MediaSender {
     private var answeredMs: Int64 = .min / 2
     private var keyframeIntervalMs = MediaSender.keyframeIntervalMs
 
-    package private(set) var reception = Reception()
+    package private(set) var line = LineQuality()
     package private(set) var repeated: UInt64 = 0
     package private(set) var keyframeRequests: UInt64 = 0
     package private(set) var bytesSent: UInt64 = 0
@@ -63,16 +55,19 @@ package final class MediaSender {
     private static let longestKeyframeIntervalMs: Int64 = 8_000
     /// Bytes of RTP's header.
     private static let header = 12
+    /// Bytes of the header extension.
+    private static let numberBytes = 8
 
     package init(_ negotiation: Negotiation, _ own: Negotiation.Own, _ keys: SRTPKeys) throws(DTLSError) {
         self.negotiation = negotiation
         self.cipher = try SRTPSender(keys)
-        func track(_ source: UInt32) -> Track {
-            Track(source: source, index: UInt64(UInt16.random(in: 1..<0x4000)), offset: UInt32.random(in: 0...UInt32.max))
+        func track(_ source: UInt32, _ number: UInt8?) -> Track {
+            Track(
+                source: source, index: UInt64(UInt16.random(in: 1..<0x4000)), offset: UInt32.random(in: 0...UInt32.max), numberedBy: number)
         }
-        self.video = track(own.videoSource)
-        self.sound = track(own.soundSource)
-        self.repeats = track(own.repeatSource)
+        self.video = track(own.videoSource, negotiation.videoNumber)
+        self.sound = track(own.soundSource, negotiation.soundNumber)
+        self.repeats = track(own.repeatSource, negotiation.videoNumber)
     }
 
     // MARK: Joining
@@ -93,7 +88,7 @@ package final class MediaSender {
         // A viewer that starts anew at the keyframe has heard what lies there.
         if let last = self.sound.last, bundle.time <= last.time, last.time - bundle.time < bundle.kind.clockRate { return true }
         let time = UInt32(truncatingIfNeeded: bundle.time) &+ self.sound.offset
-        bundle.forEach { payload, _ in self.write(payload, type, time, marker: false, &self.sound, output) }
+        bundle.forEach { payload, _ in self.write(payload, type, time, marker: false, &self.sound, nowMs, output) }
         self.sound.last = (bundle.time, bundle.kind.clockRate, nowMs)
         return true
     }
@@ -108,25 +103,26 @@ package final class MediaSender {
         if let last = self.lastVideoTime, self.catchUp != nil || time <= last, last - time < 90_000 { time = max(time, last + 1) }
         self.lastVideoTime = time
         let rtpTime = UInt32(truncatingIfNeeded: time) &+ self.video.offset
-        let first = self.video.index
-        bundle.forEach { payload, isLast in self.write(payload, format.payloadType, rtpTime, marker: isLast, &self.video, output) }
+        let (first, number) = (self.video.index, self.line.nextNumber)
+        bundle.forEach { payload, isLast in self.write(payload, format.payloadType, rtpTime, marker: isLast, &self.video, nowMs, output) }
         if self.catchUp == nil { self.video.last = (bundle.time, bundle.kind.clockRate, nowMs) }
         guard self.negotiation.repeatsOnRequest else { return true }
         self.sentVideo.append(
             SentBundles.Sent(
-                owner: owner, bytes: bundle.bytes, first: first, count: Int(self.video.index - first), time: rtpTime,
-                payloadType: format.payloadType, atMs: nowMs))
+                owner: owner, bytes: bundle.bytes, first: first, count: Int(self.video.index - first), number: number,
+                time: rtpTime, payloadType: format.payloadType, atMs: nowMs))
         return true
     }
 
-    /// RFC 3550 §5.1.
     @inline(__always)
     private func write(
-        _ payload: UnsafeRawBufferPointer, _ type: UInt8, _ time: UInt32, marker: Bool, _ track: inout Track, _ output: some PacketOutput
+        _ payload: UnsafeRawBufferPointer, _ type: UInt8, _ time: UInt32, marker: Bool, _ track: inout Track, _ nowMs: Int64,
+        _ output: some PacketOutput
     ) {
-        let written = self.protect(payload, type, time, marker: marker, source: track.source, index: track.index, output)
+        let written = self.protect(payload, type, time, marker: marker, track, index: track.index, number: self.line.nextNumber, output)
         // Also without success: no number may ever have other bytes (RFC 7714 §8.4).
         track.index += 1
+        if track.numberedBy != nil { self.line.sentPacket(nowMs: nowMs) }
         guard written > 0 else { return }
         output.commit(written)
         track.packets &+= 1
@@ -135,17 +131,26 @@ package final class MediaSender {
         self.packetsSent &+= 1
     }
 
+    /// RFC 3550 §5.1 and §5.3.1; RFC 8285 §4.2 of the extension, which has one element.
     private func protect(
-        _ payload: UnsafeRawBufferPointer, _ type: UInt8, _ time: UInt32, marker: Bool, source: UInt32, index: UInt64,
+        _ payload: UnsafeRawBufferPointer, _ type: UInt8, _ time: UInt32, marker: Bool, _ track: Track, index: UInt64, number: UInt16,
         _ output: some PacketOutput
     ) -> Int {
-        let space = output.reserve(Self.header + payload.count + self.cipher.profile.overhead)
-        guard space.count >= Self.header else { return 0 }
-        let first = UInt32(0x80) << 24 | UInt32(marker ? 0x80 | type : type) << 16 | UInt32(UInt16(truncatingIfNeeded: index))
+        let header = track.numberedBy == nil ? Self.header : Self.header + Self.numberBytes
+        let space = output.reserve(header + payload.count + self.cipher.profile.overhead)
+        guard space.count >= header else { return 0 }
+        let start: UInt32 = track.numberedBy == nil ? 0x80 : 0x90
+        let first = start << 24 | UInt32(marker ? 0x80 | type : type) << 16 | UInt32(UInt16(truncatingIfNeeded: index))
         space.storeBytes(of: first.bigEndian, as: UInt32.self)
         space.storeBytes(of: time.bigEndian, toByteOffset: 4, as: UInt32.self)
-        space.storeBytes(of: source.bigEndian, toByteOffset: 8, as: UInt32.self)
-        return self.cipher.protect(header: Self.header, payload: payload, ssrc: source, index: index, into: space)
+        space.storeBytes(of: track.source.bigEndian, toByteOffset: 8, as: UInt32.self)
+        if let extensionID = track.numberedBy {
+            space.storeBytes(of: UInt32(0xBEDE_0001).bigEndian, toByteOffset: 12, as: UInt32.self)
+            // Number and length - 1 of the element, its two bytes, one of padding.
+            let element = UInt32(extensionID << 4 | 1) << 24 | UInt32(number) << 8
+            space.storeBytes(of: element.bigEndian, toByteOffset: 16, as: UInt32.self)
+        }
+        return self.cipher.protect(header: header, payload: payload, ssrc: track.source, index: index, into: space)
     }
 
     // MARK: The viewer's reports
@@ -160,6 +165,7 @@ package final class MediaSender {
             case .keyframeWanted(let source) where source == self.video.source || source == 0:
                 self.keyframeRequests += 1
                 wantsKeyframe = true
+            case .arrivals(let arrivals): self.line.note(arrivals, nowMs: nowMs)
             case .missing, .keyframeWanted, .goodbye: break
             }
         }
@@ -173,13 +179,11 @@ package final class MediaSender {
 
     private func note(_ report: ControlPacket.ReceptionReport, nowMs: Int64) {
         guard report.source == self.video.source || report.source == self.sound.source && !self.negotiation.hasVideo else { return }
-        let rate = report.source == self.video.source ? 90.0 : 48.0
-        self.reception.loss = Double(report.fractionLost) / 256
-        self.reception.jitterMs = Double(report.jitter) / rate
-        self.reception.lost = report.lost
-        if let sent = self.reports.last(where: { $0.middle == report.lastReport }) {
-            self.reception.roundTripMs = max(0, Double(nowMs - sent.atMs) - Double(report.sinceLastReport) * 1_000 / 65_536)
+        let roundTripMs = self.reports.last { $0.middle == report.lastReport }.map {
+            max(0, Double(nowMs - $0.atMs) - Double(report.sinceLastReport) * 1_000 / 65_536)
         }
+        let track = report.source == self.video.source ? self.video : self.sound
+        self.line.note(report, clockRate: Double(track.last?.clockRate ?? 90_000), roundTripMs: roundTripMs, nowMs: nowMs)
     }
 
     private func repeatPackets(_ numbers: [UInt16], nowMs: Int64, to output: some PacketOutput) {
@@ -199,10 +203,12 @@ package final class MediaSender {
             self.repeated += 1
             let type = self.negotiation.video.first { $0.payloadType == sent.payloadType }?.repeats
             guard let type else {
-                // The same bytes under the same index.
+                // The same bytes under the same index, to the transport-wide number: another would give the key away.
+                let number = sent.number &+ UInt16(truncatingIfNeeded: index - sent.first)
                 let written = self.protect(
-                    payload, sent.payloadType, sent.time, marker: isLast, source: self.video.source, index: index, output)
+                    payload, sent.payloadType, sent.time, marker: isLast, self.video, index: index, number: number, output)
                 if written > 0 { output.commit(written) }
+                if self.video.numberedBy != nil { self.line.repeatedPacket(number) }
                 continue
             }
             // RFC 4588 §4: the original number, then the payload.
@@ -210,7 +216,7 @@ package final class MediaSender {
             copy.reserveCapacity(2 + payload.count)
             copy.append16(number)
             copy += payload
-            copy.withUnsafeBytes { self.write($0, type, sent.time, marker: isLast, &self.repeats, output) }
+            copy.withUnsafeBytes { self.write($0, type, sent.time, marker: isLast, &self.repeats, nowMs, output) }
         }
     }
 

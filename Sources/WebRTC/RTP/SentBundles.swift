@@ -10,6 +10,8 @@ struct SentBundles {
         /// The index of the first packet: roll-overs counted.
         let first: UInt64
         let count: Int
+        /// The transport-wide number of the first packet.
+        let number: UInt16
         /// The RTP time that its packets have.
         let time: UInt32
         let payloadType: UInt8

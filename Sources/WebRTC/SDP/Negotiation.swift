@@ -49,6 +49,9 @@ package struct Negotiation: Sendable, Equatable {
     package let fingerprints: [Fingerprint]
     /// Whether the peer says which packets it lacks.
     package private(set) var repeatsOnRequest = false
+    /// The number of the header extension by which the peer reports each packet, where it does.
+    package private(set) var videoNumber: UInt8?
+    package private(set) var soundNumber: UInt8?
     private var offer: SessionOffer
     private var acceptedVideo: Int?
     private var acceptedSound: Int?
@@ -84,6 +87,8 @@ package struct Negotiation: Sendable, Equatable {
                 self.video = Self.formats(of: media)
                 self.acceptedVideo = self.video.isEmpty ? nil : index
                 self.repeatsOnRequest = self.video.contains { media.nacked.contains($0.payloadType) }
+                let isReported = !self.video.isEmpty && self.video.allSatisfy { media.reported.contains($0.payloadType) }
+                self.videoNumber = isReported ? media.transportNumber : nil
             } else if media.kind == "audio", self.acceptedSound == nil {
                 for format in media.formats {
                     switch (format.codec, format.clockRate) {
@@ -94,6 +99,7 @@ package struct Negotiation: Sendable, Equatable {
                     }
                 }
                 self.acceptedSound = self.sound.isEmpty ? nil : index
+                self.soundNumber = media.reported.isDisjoint(with: self.sound.values) ? nil : media.transportNumber
             }
         }
         guard self.acceptedVideo != nil || self.acceptedSound != nil else {
@@ -204,6 +210,10 @@ package struct Negotiation: Sendable, Equatable {
         if !media.mid.isEmpty { lines.append("a=mid:\(media.mid)") }
         // RFC 8830 §2, beside the older form at the sources.
         lines += ["a=msid:\(Self.canonicalName) \(media.kind)", "a=sendonly", "a=rtcp-mux"]
+        if let number = media.kind == "video" ? self.videoNumber : self.soundNumber {
+            lines.append("a=extmap:\(number)\(media.takesNumberOnly ? "/sendonly" : "") \(SessionOffer.transportNumberURI)")
+            for type in formats.types where media.reported.contains(type) { lines.append("a=rtcp-fb:\(type) transport-cc") }
+        }
         lines += formats.lines
         guard hasTransport else { return lines }
         for (index, candidate) in own.candidates.enumerated() {

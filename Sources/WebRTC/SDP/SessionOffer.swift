@@ -43,6 +43,12 @@ package struct SessionOffer: Sendable, Equatable {
         package var setup: String?
         /// Payload types for which the peer takes repeats on request.
         package var nacked: Set<UInt8> = []
+        /// Payload types whose packets the peer reports one by one.
+        package var reported: Set<UInt8> = []
+        /// The number of the header extension that counts packets of all tracks.
+        package var transportNumber: UInt8?
+        /// It is offered as `recvonly`.
+        package var takesNumberOnly = false
         /// Of UDP.
         package var candidates: [Candidate] = []
     }
@@ -61,6 +67,8 @@ package struct SessionOffer: Sendable, Equatable {
     package var fingerprints: [Fingerprint] = []
     package var setup: String?
 
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01 §2.
+    static let transportNumberURI = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
     package static let longest = 64 << 10
     private static let mostLines = 4_096
     private static let mostMedia = 16
@@ -154,11 +162,23 @@ package struct SessionOffer: Sendable, Equatable {
             self.edit(type) { $0.parameters = String(words[1]) }
         case "rtcp-fb":
             let words = value.split(separator: " ")
-            guard words.count == 2, words[1] == "nack" else { return }
+            let sets: [Substring: WritableKeyPath<Media, Set<UInt8>>] = ["nack": \.nacked, "transport-cc": \.reported]
+            guard words.count == 2, let set = sets[words[1]] else { return }
             if words[0] == "*" {
-                self.edit { $0.nacked.formUnion($0.formats.map(\.payloadType)) }
+                self.edit { $0[keyPath: set].formUnion($0.formats.map(\.payloadType)) }
             } else if let type = UInt8(words[0]) {
-                self.edit { $0.nacked.insert(type) }
+                self.edit { $0[keyPath: set].insert(type) }
+            }
+        case "extmap":
+            // RFC 8285 §8: `a=extmap:4/recvonly URI`; headers of one byte number them from 1 to 14.
+            let words = value.split(separator: " ")
+            let place = words.first?.split(separator: "/") ?? []
+            guard words.count >= 2, words[1] == Self.transportNumberURI, let number = place.first.flatMap({ UInt8($0) }),
+                (1...14).contains(number), place.count == 1 || place[1] == "sendrecv" || place[1] == "recvonly"
+            else { return }
+            self.edit {
+                $0.transportNumber = number
+                $0.takesNumberOnly = place.count > 1 && place[1] == "recvonly"
             }
         default: break
         }

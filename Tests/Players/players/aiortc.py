@@ -27,16 +27,15 @@ class WHEPClient(PipePlayer):
         self.sound, self.sound_end = bytearray(), 0.0
         # What it has said: the first line of each kind, and the last.
         self.firsts, self.lasts = {}, {}
-
-        def command(video, sound):
-            return ["env", f"PYTHONPATH={self.tools.aiortc}", "PYTHONDONTWRITEBYTECODE=1", sys.executable, _CLIENT, self.url, video, sound]
-
         read_says, write_says = os.pipe()
         try:
-            self._start(command, stdin=subprocess.PIPE, stdout=write_says)
+            self._start(self._command, stdin=subprocess.PIPE, stdout=write_says)
         finally:
             os.close(write_says)
         threading.Thread(target=self._listen, args=(os.fdopen(read_says, encoding="utf-8"),), daemon=True).start()
+
+    def _command(self, video, sound):
+        return ["env", f"PYTHONPATH={self.tools.aiortc}", "PYTHONDONTWRITEBYTECODE=1", sys.executable, _CLIENT, self.url, video, sound]
 
     def _listen(self, lines):
         with lines, open(self._log("says"), "w", encoding="utf-8") as log:

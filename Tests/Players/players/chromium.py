@@ -20,14 +20,20 @@ class _Page(ScreenPlayer):
         super().__init__(*arguments)
         self.pages = Pages(self._log("page"), self._script())
         profile = os.path.join(self.folder, "profile")
-        command = unprivileged(profile) + ["env", f"HOME={profile}", f"DISPLAY={self.screen.display}", "chromium", "--kiosk", "--no-sandbox"]
-        command += [f"--user-data-dir={profile}/data", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage", "--mute-audio"]
-        command += ["--autoplay-policy=no-user-gesture-required", "--disable-background-networking", "--disable-component-update"]
-        command += ["--window-position=0,0", f"--window-size={self.screen.width},{self.screen.height}"]
-        # Hides the browser's own bars, which would cover the page.
-        command += ["--test-type", f"--app={self.pages.url(self.page)}?url={quote(self.url, safe='')}{self.query}"]
+        # As another user than root, to whom the folder belongs then.
+        before = unprivileged(profile)
+        address = f"{self.pages.url(self.page)}?url={quote(self.url, safe='')}{self.query}"
+        command = before + ["env", f"HOME={profile}", f"DISPLAY={self.screen.display}"] + self._browser(profile, address)
         self.process = Process(command, self._log())
         self._watch()
+
+    def _browser(self, profile, address):
+        """The browser's command."""
+        command = ["chromium", "--kiosk", "--no-sandbox", f"--user-data-dir={profile}/data", "--no-first-run", "--disable-gpu"]
+        command += ["--disable-dev-shm-usage", "--mute-audio", "--autoplay-policy=no-user-gesture-required", "--disable-background-networking"]
+        command += ["--disable-component-update", "--window-position=0,0", f"--window-size={self.screen.width},{self.screen.height}"]
+        # Hides the browser's own bars, which would cover the page.
+        return command + ["--test-type", f"--app={address}"]
 
     def _script(self):
         return None
