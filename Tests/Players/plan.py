@@ -193,7 +193,7 @@ def full_plan():
 
 
 def ci_plan():
-    """22 telling cases, in about eight minutes."""
+    """23 telling cases, in about eight minutes."""
     return [
         Case("chromium", "page-hls", "plain", is_cold=True),
         *_cases("plain", "ffmpeg:rtmp,flv vlc:rtmp mpv:hls page"),

@@ -29,6 +29,8 @@ final class FakeBrowser {
     var offersRepeats = true
     /// Whether it reports when each packet comes.
     var reportsArrivals = false
+    /// Whether it can hold pictures back.
+    var knowsDelay = false
     /// Whether it answers checks.
     var answersChecks = true
     /// Sent to the server next.
@@ -84,6 +86,7 @@ final class FakeBrowser {
         a=rtcp-fb:102 nack\r
         a=fmtp:102 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f\r
         \(self.reportsArrivals ? "a=extmap:4 \(SessionOffer.transportNumberURI)\r\na=rtcp-fb:102 transport-cc" : "a=x")\r
+        \(self.knowsDelay ? "a=extmap:5/recvonly \(SessionOffer.delayURI)" : "a=x")\r
         \(self.offersRepeats ? "a=rtpmap:103 rtx/90000\r\na=fmtp:103 apt=102" : "a=x")\r
         m=audio 9 UDP/TLS/RTP/SAVPF 111 0\r
         c=IN IP4 0.0.0.0\r

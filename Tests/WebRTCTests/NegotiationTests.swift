@@ -39,7 +39,7 @@ import Testing
         // Each packet is reported, by the extension that was offered.
         let numbers = lines.filter { $0.hasPrefix("a=extmap:") }
         #expect(
-            negotiation.videoNumber == 4 && numbers.count == 2
+            negotiation.videoNumber == 4 && negotiation.delayNumber == 5 && numbers.count == 3
                 && numbers.allSatisfy { offer.contains("\n\($0)\r") || offer.contains("\n\($0)\n") })
         #expect(lines.filter { $0.hasSuffix(" transport-cc") }.count == 5)
         #expect(!lines.contains { $0.contains("VP8") || $0.contains("AV1") || $0.contains("packetization-mode=0") })

@@ -232,6 +232,35 @@ final class Link {
         #expect(link.output.packets.count == 1 && (offersRepeats || link.output.packets[0] == sent[2]))
     }
 
+    /// A keyframe tells for how long pictures are held back, beside the count or without it; others do not, nor does a stream without sound.
+    @Test(arguments: [true, false]) func picturesAreHeldBack(_ isCounted: Bool) async throws {
+        let browser = try FakeBrowser()
+        (browser.knowsDelay, browser.reportsArrivals, browser.offersRepeats) = (true, isCounted, false)
+        let link = try Link(browser: browser)
+        #expect(try await link.connect())
+        try link.send(Link.picture(1, 100, time: 90_000, isKeyframe: true))
+        try #require(link.peer.media).holdsPicturesBack = true
+        try link.send(Link.picture(2, 5_000, time: 93_600, isKeyframe: true))
+        try link.send(Link.picture(3, 100, time: 97_200))
+        let sent = link.output.packets
+        for _ in 0..<20 { link.step() }
+        let packets = try #require(browser.packets[0x1111]).map(\.packet)
+        #expect(packets.count == 9 && packets.allSatisfy { $0.count <= 1_200 - 16 })
+        let count: [UInt8] = isCounted ? [0xBE, 0xDE, 0, 2] : [0xBE, 0xDE, 0, 1]
+        for packet in packets[2..<8] {
+            // 100 ms to 10 s, in twelve bits each.
+            #expect(
+                packet[0] == 0x90 && Array(packet[12..<16]) == count
+                    && Array(packet[(isCounted ? 20 : 16)...].prefix(4)) == [0x52, 0, 0xA3, 0xE8])
+        }
+        for packet in packets[..<2] + packets[8...] { #expect(isCounted ? packet[15] == 1 : packet[0] == 0x80) }
+        // What comes again is the same, to the bit.
+        browser.reportMissing(sent.map { UInt16($0[2]) << 8 | UInt16($0[3]) }, of: 0x1111)
+        for _ in 0..<3 { link.step() }
+        _ = link.answerReports()
+        #expect(link.output.packets == sent)
+    }
+
     /// Without RFC 4588 the same packet comes again, to the bit: another under its number would give the key away.
     @Test func repeatsAreTheSamePackets() async throws {
         let browser = try FakeBrowser()
@@ -249,21 +278,24 @@ final class Link {
         #expect(sent.count == 6 && link.output.packets == sent && link.peer.media?.repeated == 6)
     }
 
-    /// Times of a joiner's cached pictures lie within a tenth of a second before live, each behind the one before.
+    /// Times of a joiner's cached pictures are those at which they go out, each behind the one before; also of those that came meanwhile.
     @Test func aJoinersPicturesAreSqueezed() async throws {
         let link = try Link()
         #expect(try await link.connect())
         let media = try #require(link.peer.media)
-        media.begin(first: 0, live: 200 * 3_600)
-        for number in UInt32(0)..<210 {
+        media.begin(first: 0, live: 200 * 3_600, nowMs: link.nowMs)
+        // One a millisecond: five come meanwhile.
+        for number in UInt32(0)..<215 {
             try link.send(Link.picture(number, 10, time: Int64(number) * 3_600, isKeyframe: number == 0))
-            link.step()
+            link.step(ms: number < 205 ? 1 : 40)
         }
         let times = (link.browser.packets[0x1111] ?? []).filter { $0.packet[1] & 0x80 != 0 }.map { packet in
             packet.packet[4..<8].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
         }
         let steps = zip(times.dropFirst(), times).map { Int32(bitPattern: $0 &- $1) }
-        #expect(steps.allSatisfy { $0 > 0 } && steps.prefix(199).reduce(0, +) <= 9_000 && steps.suffix(9).allSatisfy { $0 == 3_600 })
+        #expect(steps.prefix(199).allSatisfy { $0 == 90 } && steps[200..<204].allSatisfy { $0 == 1 })
+        // The first that came after the burst is shown at its own time.
+        #expect(steps[205...].allSatisfy { $0 == 3_600 } && (1...3_600).contains(steps[204]), "\(steps.suffix(16))")
     }
 
     @Test func keyframesAreGivenTwiceASecondAtMost() async throws {

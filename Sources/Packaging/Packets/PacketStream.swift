@@ -32,6 +32,7 @@ package actor PacketStream {
         var treatment = PictureTreatment.undecided
         var isOver = false
         var isReady = false
+        var hasSound = false
         /// The newest picture's time, in 90,000ths of a second; and that of the oldest that a joiner gets.
         var newestTime: Int64?
         var keyframeTime: Int64?
@@ -93,6 +94,9 @@ package actor PacketStream {
     /// Why it cannot be played; nil as long as nothing is known against it. Any thread.
     package nonisolated var problem: PacketMaker.Problem? { self.shared.withLock { $0.problem } }
 
+    /// Whether there has been sound. Any thread.
+    package nonisolated var hasSound: Bool { self.shared.withLock { $0.hasSound } }
+
     /// What is done to the pictures. Any thread.
     package nonisolated var treatment: PictureTreatment { self.shared.withLock { $0.treatment } }
 
@@ -131,6 +135,7 @@ package actor PacketStream {
 
     private func note(_ frames: [Frame]) {
         self.shared.withLock { shared in
+            if !shared.hasSound { shared.hasSound = frames.contains { $0.kind == .audio } }
             for frame in frames where frame.kind == .video {
                 let time = frame.payload.withUnsafeReadableBytes { PacketBundle($0)?.time }
                 shared.newestTime = time

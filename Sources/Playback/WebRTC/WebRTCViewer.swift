@@ -238,8 +238,10 @@ final class WebRTCViewer: LiveConnection {
     }
 
     private func beginBurst(_ media: MediaSender) {
-        guard let times = (self.services.packets.find(self.path) ?? self.play.packets)?.cachedTimes else { return }
-        media.begin(first: times.first, live: times.newest)
+        let packets = self.services.packets.find(self.path) ?? self.play.packets
+        media.holdsPicturesBack = self.play.negotiation.hasSound && packets?.hasSound == true
+        guard let times = packets?.cachedTimes else { return }
+        media.begin(first: times.first, live: times.newest, nowMs: self.loop.relay.nowMs)
     }
 
     // MARK: Out

@@ -16,7 +16,7 @@ package struct H264Packetizer {
     }
 
     /// Bytes of a payload: 1,200 of a datagram without RTP's header, a repeat's number and the tag.
-    package static let longestPayload = 1_200 - 20 - 2 - 16
+    package static let longestPayload = 1_200 - 24 - 2 - 16
     private static let mostUnits = 4_096
 
     package var sequenceSets: [ByteBuffer]

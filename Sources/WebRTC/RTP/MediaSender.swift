@@ -11,8 +11,10 @@ package final class MediaSender {
         var index: UInt64
         /// Added to the stream's time.
         let offset: UInt32
-        /// The header extension of the packet's transport-wide number; nil: no extension.
+        /// The header extension of the packet's transport-wide number; nil: none.
         let numberedBy: UInt8?
+        /// The header extension that holds pictures back; nil: none.
+        let delayedBy: UInt8?
         var packets: UInt32 = 0
         var octets: UInt32 = 0
         /// The stream's time of the newest bundle, and when it went out.
@@ -39,6 +41,8 @@ package final class MediaSender {
     private var keyframeIntervalMs = MediaSender.keyframeIntervalMs
 
     package private(set) var line = LineQuality()
+    /// Pictures come with sound, and are to be in step with it.
+    package var holdsPicturesBack = false
     package private(set) var repeated: UInt64 = 0
     package private(set) var keyframeRequests: UInt64 = 0
     package private(set) var bytesSent: UInt64 = 0
@@ -55,27 +59,30 @@ package final class MediaSender {
     private static let longestKeyframeIntervalMs: Int64 = 8_000
     /// Bytes of RTP's header.
     private static let header = 12
-    /// Bytes of the header extension.
-    private static let numberBytes = 8
+    /// Pictures of a stream with sound are held back by this, in units of 10 ms: players hold back sound by about 100 ms, for its jitter, and would
+    /// bring pictures there by themselves, but in half a minute.
+    private static let least: UInt32 = 10
+    private static let most: UInt32 = 1_000
 
     package init(_ negotiation: Negotiation, _ own: Negotiation.Own, _ keys: SRTPKeys) throws(DTLSError) {
         self.negotiation = negotiation
         self.cipher = try SRTPSender(keys)
-        func track(_ source: UInt32, _ number: UInt8?) -> Track {
+        func track(_ source: UInt32, _ number: UInt8?, _ delay: UInt8? = nil) -> Track {
             Track(
-                source: source, index: UInt64(UInt16.random(in: 1..<0x4000)), offset: UInt32.random(in: 0...UInt32.max), numberedBy: number)
+                source: source, index: UInt64(UInt16.random(in: 1..<0x4000)), offset: UInt32.random(in: 0...UInt32.max), numberedBy: number,
+                delayedBy: delay)
         }
-        self.video = track(own.videoSource, negotiation.videoNumber)
+        self.video = track(own.videoSource, negotiation.videoNumber, negotiation.delayNumber)
         self.sound = track(own.soundSource, negotiation.soundNumber)
         self.repeats = track(own.repeatSource, negotiation.videoNumber)
     }
 
     // MARK: Joining
 
-    /// The pictures from `first` to `live`, in 90,000ths, are not shown at their own pace: each gets a time shortly before live, so that the
-    /// viewer decodes them at once and is at the live picture then.
-    package func begin(first: Int64, live: Int64) {
-        self.catchUp = CatchUp(first: first, live: live, after: self.lastVideoTime)
+    /// The pictures from `first` to `live`, in 90,000ths, are not shown at their own pace: each gets the time at which it goes out, so that the viewer
+    /// decodes them at once and is at the live picture then.
+    package func begin(first: Int64, live: Int64, nowMs: Int64) {
+        self.catchUp = CatchUp(first: first, live: live, nowMs: nowMs)
     }
 
     // MARK: Bundles
@@ -97,29 +104,33 @@ package final class MediaSender {
         guard let format = self.negotiation.format(for: bundle.profile) else { return false }
         var time = bundle.time
         if let catchUp = self.catchUp {
-            if let shown = catchUp.time(of: bundle.time) { time = shown } else { self.catchUp = nil }
+            if let shown = catchUp.time(of: bundle.time, nowMs: nowMs) { time = shown } else { self.catchUp = nil }
         }
         // A picture behind another is shown behind it.
         if let last = self.lastVideoTime, self.catchUp != nil || time <= last, last - time < 90_000 { time = max(time, last + 1) }
         self.lastVideoTime = time
         let rtpTime = UInt32(truncatingIfNeeded: time) &+ self.video.offset
         let (first, number) = (self.video.index, self.line.nextNumber)
-        bundle.forEach { payload, isLast in self.write(payload, format.payloadType, rtpTime, marker: isLast, &self.video, nowMs, output) }
+        let isDelayed = bundle.isKeyframe && self.holdsPicturesBack
+        bundle.forEach { payload, isLast in
+            self.write(payload, format.payloadType, rtpTime, marker: isLast, isDelayed: isDelayed, &self.video, nowMs, output)
+        }
         if self.catchUp == nil { self.video.last = (bundle.time, bundle.kind.clockRate, nowMs) }
         guard self.negotiation.repeatsOnRequest else { return true }
         self.sentVideo.append(
             SentBundles.Sent(
-                owner: owner, bytes: bundle.bytes, first: first, count: Int(self.video.index - first), number: number,
+                owner: owner, bytes: bundle.bytes, first: first, count: Int(self.video.index - first), number: number, isDelayed: isDelayed,
                 time: rtpTime, payloadType: format.payloadType, atMs: nowMs))
         return true
     }
 
     @inline(__always)
     private func write(
-        _ payload: UnsafeRawBufferPointer, _ type: UInt8, _ time: UInt32, marker: Bool, _ track: inout Track, _ nowMs: Int64,
-        _ output: some PacketOutput
+        _ payload: UnsafeRawBufferPointer, _ type: UInt8, _ time: UInt32, marker: Bool, isDelayed: Bool = false, _ track: inout Track,
+        _ nowMs: Int64, _ output: some PacketOutput
     ) {
-        let written = self.protect(payload, type, time, marker: marker, track, index: track.index, number: self.line.nextNumber, output)
+        let header = Header(type: type, marker: marker, time: time, index: track.index, number: self.line.nextNumber, isDelayed: isDelayed)
+        let written = self.protect(payload, header, track, output)
         // Also without success: no number may ever have other bytes (RFC 7714 §8.4).
         track.index += 1
         if track.numberedBy != nil { self.line.sentPacket(nowMs: nowMs) }
@@ -131,26 +142,46 @@ package final class MediaSender {
         self.packetsSent &+= 1
     }
 
-    /// RFC 3550 §5.1 and §5.3.1; RFC 8285 §4.2 of the extension, which has one element.
-    private func protect(
-        _ payload: UnsafeRawBufferPointer, _ type: UInt8, _ time: UInt32, marker: Bool, _ track: Track, index: UInt64, number: UInt16,
-        _ output: some PacketOutput
-    ) -> Int {
-        let header = track.numberedBy == nil ? Self.header : Self.header + Self.numberBytes
+    /// What a packet's header says. A value.
+    private struct Header {
+        let type: UInt8
+        let marker: Bool
+        let time: UInt32
+        let index: UInt64
+        /// The transport-wide one.
+        let number: UInt16
+        let isDelayed: Bool
+    }
+
+    /// RFC 3550 §5.1 and §5.3.1; RFC 8285 §4.2 of the extension.
+    private func protect(_ payload: UnsafeRawBufferPointer, _ fields: Header, _ track: Track, _ output: some PacketOutput) -> Int {
+        let delay = fields.isDelayed ? track.delayedBy : nil
+        // Words of elements: three bytes for the number, four for the delay.
+        let words = (track.numberedBy == nil ? 0 : 1) + (delay == nil ? 0 : 1)
+        let header = words == 0 ? Self.header : Self.header + 4 + 4 * words
         let space = output.reserve(header + payload.count + self.cipher.profile.overhead)
         guard space.count >= header else { return 0 }
-        let start: UInt32 = track.numberedBy == nil ? 0x80 : 0x90
-        let first = start << 24 | UInt32(marker ? 0x80 | type : type) << 16 | UInt32(UInt16(truncatingIfNeeded: index))
+        let start: UInt32 = words == 0 ? 0x80 : 0x90
+        let type = fields.marker ? 0x80 | fields.type : fields.type
+        let first = start << 24 | UInt32(type) << 16 | UInt32(UInt16(truncatingIfNeeded: fields.index))
         space.storeBytes(of: first.bigEndian, as: UInt32.self)
-        space.storeBytes(of: time.bigEndian, toByteOffset: 4, as: UInt32.self)
+        space.storeBytes(of: fields.time.bigEndian, toByteOffset: 4, as: UInt32.self)
         space.storeBytes(of: track.source.bigEndian, toByteOffset: 8, as: UInt32.self)
-        if let extensionID = track.numberedBy {
-            space.storeBytes(of: UInt32(0xBEDE_0001).bigEndian, toByteOffset: 12, as: UInt32.self)
-            // Number and length - 1 of the element, its two bytes, one of padding.
-            let element = UInt32(extensionID << 4 | 1) << 24 | UInt32(number) << 8
-            space.storeBytes(of: element.bigEndian, toByteOffset: 16, as: UInt32.self)
+        if words > 0 {
+            space.storeBytes(of: (UInt32(0xBEDE) << 16 | UInt32(words)).bigEndian, toByteOffset: 12, as: UInt32.self)
+            var at = 16
+            if let id = track.numberedBy {
+                // The element's number and its length - 1, its two bytes, one of padding.
+                let element = UInt32(id << 4 | 1) << 24 | UInt32(fields.number) << 8
+                space.storeBytes(of: element.bigEndian, toByteOffset: at, as: UInt32.self)
+                at += 4
+            }
+            if let delay {
+                let element = UInt32(delay << 4 | 2) << 24 | Self.least << 12 | Self.most
+                space.storeBytes(of: element.bigEndian, toByteOffset: at, as: UInt32.self)
+            }
         }
-        return self.cipher.protect(header: header, payload: payload, ssrc: track.source, index: index, into: space)
+        return self.cipher.protect(header: header, payload: payload, ssrc: track.source, index: fields.index, into: space)
     }
 
     // MARK: The viewer's reports
@@ -205,8 +236,9 @@ package final class MediaSender {
             guard let type else {
                 // The same bytes under the same index, to the transport-wide number: another would give the key away.
                 let number = sent.number &+ UInt16(truncatingIfNeeded: index - sent.first)
-                let written = self.protect(
-                    payload, sent.payloadType, sent.time, marker: isLast, self.video, index: index, number: number, output)
+                let header = Header(
+                    type: sent.payloadType, marker: isLast, time: sent.time, index: index, number: number, isDelayed: sent.isDelayed)
+                let written = self.protect(payload, header, self.video, output)
                 if written > 0 { output.commit(written) }
                 if self.video.numberedBy != nil { self.line.repeatedPacket(number) }
                 continue
@@ -272,27 +304,22 @@ package final class MediaSender {
     }
 }
 
-/// The times of a joiner's first pictures: squeezed into the moment before live. A value.
+/// The times of a joiner's first pictures: those at which they go out, on the stream's timeline. So they are shown at once, and a player that learns from
+/// them how the stream's time and its own clock belong together has learnt it when live begins. A value.
 struct CatchUp: Equatable {
-    private let first: Int64
     private let live: Int64
-    private let start: Int64
+    private let beganMs: Int64
 
-    /// The pictures take this long at most, in 90,000ths.
-    private static let longest: Int64 = 9_000
+    /// 90,000ths of a second in a millisecond.
+    private static let ticks: Int64 = 90
 
-    init?(first: Int64, live: Int64, after last: Int64?) {
+    /// Nil if nothing is to be caught up.
+    init?(first: Int64, live: Int64, nowMs: Int64) {
         guard first < live else { return nil }
-        self.first = first
         self.live = live
-        self.start = max(live - min(Self.longest, live - first), last.map { $0 + 1 } ?? .min)
+        self.beganMs = nowMs
     }
 
     /// Nil for pictures past live, which keep their own times.
-    func time(of time: Int64) -> Int64? {
-        guard time < self.live else { return nil }
-        let room = max(0, self.live - self.start)
-        let share = Double(max(0, time - self.first)) / Double(self.live - self.first)
-        return self.start + Int64(Double(room) * share)
-    }
+    func time(of time: Int64, nowMs: Int64) -> Int64? { time < self.live ? self.live + (nowMs - self.beganMs) * Self.ticks : nil }
 }

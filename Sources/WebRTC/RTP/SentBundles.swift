@@ -12,6 +12,8 @@ struct SentBundles {
         let count: Int
         /// The transport-wide number of the first packet.
         let number: UInt16
+        /// Its packets told to hold the picture back.
+        let isDelayed: Bool
         /// The RTP time that its packets have.
         let time: UInt32
         let payloadType: UInt8

@@ -52,6 +52,8 @@ package struct Negotiation: Sendable, Equatable {
     /// The number of the header extension by which the peer reports each packet, where it does.
     package private(set) var videoNumber: UInt8?
     package private(set) var soundNumber: UInt8?
+    /// The number of the header extension by which pictures are held back, where the peer knows it.
+    package private(set) var delayNumber: UInt8?
     private var offer: SessionOffer
     private var acceptedVideo: Int?
     private var acceptedSound: Int?
@@ -89,6 +91,7 @@ package struct Negotiation: Sendable, Equatable {
                 self.repeatsOnRequest = self.video.contains { media.nacked.contains($0.payloadType) }
                 let isReported = !self.video.isEmpty && self.video.allSatisfy { media.reported.contains($0.payloadType) }
                 self.videoNumber = isReported ? media.transportNumber : nil
+                self.delayNumber = self.video.isEmpty ? nil : media.delayNumber
             } else if media.kind == "audio", self.acceptedSound == nil {
                 for format in media.formats {
                     switch (format.codec, format.clockRate) {
@@ -213,6 +216,9 @@ package struct Negotiation: Sendable, Equatable {
         if let number = media.kind == "video" ? self.videoNumber : self.soundNumber {
             lines.append("a=extmap:\(number)\(media.takesNumberOnly ? "/sendonly" : "") \(SessionOffer.transportNumberURI)")
             for type in formats.types where media.reported.contains(type) { lines.append("a=rtcp-fb:\(type) transport-cc") }
+        }
+        if media.kind == "video", let number = self.delayNumber {
+            lines.append("a=extmap:\(number)\(media.takesDelayOnly ? "/sendonly" : "") \(SessionOffer.delayURI)")
         }
         lines += formats.lines
         guard hasTransport else { return lines }

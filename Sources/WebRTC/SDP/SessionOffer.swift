@@ -49,6 +49,9 @@ package struct SessionOffer: Sendable, Equatable {
         package var transportNumber: UInt8?
         /// It is offered as `recvonly`.
         package var takesNumberOnly = false
+        /// The number of the header extension that tells for how long pictures are to be held back.
+        package var delayNumber: UInt8?
+        package var takesDelayOnly = false
         /// Of UDP.
         package var candidates: [Candidate] = []
     }
@@ -69,6 +72,8 @@ package struct SessionOffer: Sendable, Equatable {
 
     /// draft-holmer-rmcat-transport-wide-cc-extensions-01 §2.
     static let transportNumberURI = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
+    /// The name of libwebrtc's extension: 12 bits of the least and of the most delay, in units of 10 ms.
+    static let delayURI = "http://www.webrtc.org/experiments/rtp-hdrext/playout-delay"
     package static let longest = 64 << 10
     private static let mostLines = 4_096
     private static let mostMedia = 16
@@ -173,12 +178,14 @@ package struct SessionOffer: Sendable, Equatable {
             // RFC 8285 §8: `a=extmap:4/recvonly URI`; headers of one byte number them from 1 to 14.
             let words = value.split(separator: " ")
             let place = words.first?.split(separator: "/") ?? []
-            guard words.count >= 2, words[1] == Self.transportNumberURI, let number = place.first.flatMap({ UInt8($0) }),
-                (1...14).contains(number), place.count == 1 || place[1] == "sendrecv" || place[1] == "recvonly"
+            guard words.count >= 2, let number = place.first.flatMap({ UInt8($0) }), (1...14).contains(number),
+                place.count == 1 || place[1] == "sendrecv" || place[1] == "recvonly"
             else { return }
-            self.edit {
-                $0.transportNumber = number
-                $0.takesNumberOnly = place.count > 1 && place[1] == "recvonly"
+            let takesOnly = place.count > 1 && place[1] == "recvonly"
+            switch words[1] {
+            case Self.transportNumberURI: self.edit { ($0.transportNumber, $0.takesNumberOnly) = (number, takesOnly) }
+            case Self.delayURI: self.edit { ($0.delayNumber, $0.takesDelayOnly) = (number, takesOnly) }
+            default: return
             }
         default: break
         }
