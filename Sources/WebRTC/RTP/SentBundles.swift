@@ -21,17 +21,28 @@ struct SentBundles {
     }
 
     private var sent: Deque<Sent> = []
+    /// The most that there were since the memory was sized.
+    private var peak = 0
 
     /// Older ones are of no use: a player has gone on without them.
     private static let keptMs: Int64 = 2_000
     /// A burst of pictures for a joiner has a few hundred.
     private static let most = 1_024
+    /// Two seconds of most streams.
+    private static let usual = 64
 
     mutating func append(_ bundle: Sent) {
         while let oldest = self.sent.first, self.sent.count >= Self.most || bundle.atMs - oldest.atMs > Self.keptMs {
             self.sent.removeFirst()
         }
         self.sent.append(bundle)
+        self.peak = max(self.peak, self.sent.count)
+        // A joiner's burst is over: its memory is ten times what a stream needs afterwards.
+        guard self.peak > Self.usual, self.sent.count < self.peak / 3 else { return }
+        var fresh = Deque<Sent>(minimumCapacity: Self.usual)
+        fresh.append(contentsOf: self.sent)
+        self.sent = fresh
+        self.peak = fresh.count
     }
 
     /// The bundle with the packet of this index.
