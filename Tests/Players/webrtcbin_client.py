@@ -3,15 +3,13 @@
 Writes and says what whep_client.py does, which see.
 """
 
-import json
 import os
 import sys
 import threading
-import time
-import urllib.error
-import urllib.request
 
 import gi
+
+from signalling import call, say
 
 gi.require_version("Gst", "1.0")
 gi.require_version("GstSdp", "1.0")
@@ -28,21 +26,6 @@ TAILS = {
     "video": "queue name=begin ! videoconvert ! videoscale ! video/x-raw,format=RGB,width={width},height={height} ! fdsink fd={pipe} sync=true",
     "audio": "queue name=begin ! audioconvert ! audioresample ! audio/x-raw,format=S16LE,rate=48000,channels=1 ! fdsink fd={pipe} sync=true",
 }
-
-
-def say(what, **more):
-    print(json.dumps({"what": what, "at": time.time(), **more}), flush=True)
-
-
-def call(method, url, body=None, kind=None):
-    """An HTTP request: the status, the headers and the text of the answer."""
-    request = urllib.request.Request(url, body.encode() if body else None, {"Content-Type": kind} if kind else {}, method=method)
-    try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.status, answer.headers, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.headers, error.read().decode()
 
 
 class Client:

@@ -7,36 +7,19 @@ on standard output what happens, and five times a second how it goes. A line "le
 import array
 import asyncio
 import fcntl
-import json
 import os
 import sys
-import time
-import urllib.error
-import urllib.request
 
 import aioice.ice
 import av
 from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription, sdp
 from aiortc.mediastreams import MediaStreamError
 
+from signalling import call, say
+
 WIDTH, HEIGHT = 320, 180
 # fcntl(2). A picture does not fit a usual pipe; writing it would stop the receiver until it is read.
 F_SETPIPE_SZ, PIPE_BYTES = 1031, 1 << 20
-
-
-def say(what, **more):
-    print(json.dumps({"what": what, "at": time.time(), **more}), flush=True)
-
-
-def call(method, url, body=None, kind=None):
-    """An HTTP request: the status, the headers and the text of the answer."""
-    request = urllib.request.Request(url, body.encode() if body else None, {"Content-Type": kind} if kind else {}, method=method)
-    try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.status, answer.headers, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.headers, error.read().decode()
 
 
 class Client:
@@ -120,7 +103,8 @@ class Client:
 
     def _take_sound(self, frame):
         if frame.sample_rate != 48000:
-            # G.711.
+            # G.711, though the answer names Opus first.
+            self.codecs["audio"] = "audio/PCMU"
             self.resampler = self.resampler or av.AudioResampler(format="s16", layout="stereo", rate=48000)
             for part in self.resampler.resample(frame):
                 self._take_sound(part)
