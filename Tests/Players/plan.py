@@ -178,7 +178,7 @@ def full_plan():
     plan += _cases("plain", WHEP_PLAYERS) + _cases("gop-10", WHEP_PLAYERS) + _cases("camera", WHEP_PLAYERS, scene="loss")
     plan += _cases("two-sizes", WHEP_PLAYERS) + _cases("b-frames", WHEP_PLAYERS) + _cases("hevc-opus", "whepAiortc", scene="refused") + _cases("video-only", "whepChromium")
     plan += _cases("audio-only", WHEP_PLAYERS) + _cases("late-audio", WHEP_PLAYERS) + _cases("wrap-2^32", "whepChromium") + _cases("mp3", "whepAiortc")
-    plan += _cases("pcmu", WHEP_PLAYERS) + _cases("obs-no-b", "whepChromium")
+    plan += _cases("pcmu", WHEP_PLAYERS) + _cases("opus", "whepChromium") + _cases("obs-no-b", "whepChromium")
     plan += [case for scene in ("before", "return") for case in _cases("plain", WHEP_PLAYERS + " whepPage", scene=scene)]
     plan += _cases("plain", "whepPage") + _cases("b-frames", "whepPage")
     plan += [case for shape in ("plain", "two-sizes", "audio-only") for case in _cases(shape, "whepGStreamer")]

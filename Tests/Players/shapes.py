@@ -36,7 +36,7 @@ class Shape:
 
     @property
     def needs_current_ffmpeg(self):
-        return self.video in ("hevc", "av1")
+        return self.video in ("hevc", "av1") or self.audio == "opus"
 
     @property
     def lacks_a_kind(self):
@@ -75,6 +75,7 @@ SHAPES = {
         # Longer than the page keeps behind the picture.
         Shape("gop-20", "a keyframe each 20 s", gop_seconds=20),
         Shape("mp3", "H.264 and MP3", audio="mp3"),
+        Shape("opus", "H.264 and Opus", audio="opus"),
         Shape("pcmu", "H.264 and G.711 of 8 kHz", audio="pcmu"),
         Shape(
             "20-mbit",
