@@ -193,7 +193,7 @@ def full_plan():
 
 
 def ci_plan():
-    """23 telling cases, in about eight minutes."""
+    """25 telling cases, in about eight minutes."""
     return [
         Case("chromium", "page-hls", "plain", is_cold=True),
         *_cases("plain", "ffmpeg:rtmp,flv vlc:rtmp mpv:hls page"),
@@ -211,6 +211,8 @@ def ci_plan():
         Case("whepAiortc", "whep", "plain", scene="before"),
         Case("whepChromium", "whep", "plain", scene="return"),
         Case("whepAiortc", "whep", "b-frames"),
+        Case("whepGStreamer", "whep", "plain"),
+        Case("whepFirefox", "whep", "plain", scene="unsupported"),
         Case("whepAiortc", "whep", "hevc-opus", scene="refused"),
     ]
 
