@@ -267,7 +267,8 @@ def managedSource(server, browser, keep):
 
 @case(expected=("406 (Not Acceptable)",))
 def webRTC(server, browser, keep):
-    """The preview plays by WebRTC, over a device's return and another size; a stream that WebRTC cannot carry plays by the WebSocket."""
+    """The preview plays by WebRTC, over a device's return and another size, also a stream with B-frames, of which the page says what is done; where the
+    browser has no WebRTC it plays by the WebSocket."""
     def transports():
         return [session["transport"] for session in server.api("sessions?role=player")["list"]]
 
@@ -287,6 +288,12 @@ def webRTC(server, browser, keep):
         wait_for("the other room", lambda: server.is_live("other"))
         visit(page, "#/rooms/other")
         see(page, "#preview", GREEN)
-        assert "ws-fmp4" in transports(), transports()
+        assert transports() == ["webrtc"], transports()
+        page.wait("document.body.textContent.includes('encoded anew for WebRTC')", "what is done with its pictures")
+        visit(page, "#/rooms")
+        page.run("window.RTCPeerConnection = undefined")
+        visit(page, "#/rooms/other")
+        see(page, "#preview", GREEN)
+        wait_for("the WebSocket alone", lambda: transports() == ["ws-fmp4"])
     visit(page, "#/rooms")
     wait_for("the preview's end", lambda: not transports())
