@@ -111,19 +111,21 @@ def restart(binary):
     manager = Manager(name)
     with Earshot(binary, {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "3000000"}) as server:
         manager.wait("READY=1")
-        for times in range(2, 4):
+        for _ in range(2):
+            ready = manager.lines().count("READY=1")
             with Callers(f"{server.http}/healthz") as callers:
                 server.process.send_signal(signal.SIGUSR2)
-                # A second one at once, and one as the program starts, harm nobody.
+                # A second one at once, and one as the program starts, harm nobody: at most it starts once more.
                 server.process.send_signal(signal.SIGUSR2)
-                wait_for("READY again", lambda: manager.lines().count("READY=1") == times)
+                wait_for("READY again", lambda: manager.lines().count("READY=1") > ready)
                 before = callers.answers
                 wait_for("answers of the new program", lambda: callers.answers > before + 20)
             expect(not callers.failures, f"{callers.answers} answers, failed: {callers.failures[:3]}")
         count = manager.lines().count("WATCHDOG=1")
         wait_for("signs of life of the new program", lambda: manager.lines().count("WATCHDOG=1") > count)
-        expect(server.process.poll() is None and server.text().count("has started") == 3, f"it has started again twice: {server.text()[-800:]}")
-        expect("STOPPING=1" not in manager.lines() and manager.lines().count("RELOADING=1") == 2, f"{manager.lines()}")
+        started = server.text().count("has started")
+        expect(server.process.poll() is None and 3 <= started <= 5, f"it has started again twice, or once more each time: {server.text()[-800:]}")
+        expect("STOPPING=1" not in manager.lines() and manager.lines().count("RELOADING=1") == started - 1, f"{manager.lines()}")
         expect(server.stop() == 0, "the server ends well")
         expect("STOPPING=1" in manager.lines(), f"{manager.lines()}")
     manager.close()
