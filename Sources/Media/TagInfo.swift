@@ -24,6 +24,8 @@ package struct TagInfo: Sendable, Equatable {
         package static let metadata = Flags(rawValue: 1 << 3)
         /// What late joiners need: see ``HeaderSlot``.
         package static let header: Flags = [.sequenceHeader, .metadata, .channelConfig]
+        /// What does not go out as it came, alone and once.
+        package static let headerOrTracks: Flags = [.sequenceHeader, .metadata, .channelConfig, .multitrack]
         /// What neither sound nor a picture between keyframes has, in a form that nothing is wrong with.
         package static let special: Flags = [
             .keyframe, .untimed, .unusable, .sequenceHeader, .metadata, .channelConfig, .endOfSequence, .multitrack, .singleTrack,

@@ -34,7 +34,7 @@ extension RTMPConnection {
 
     /// Stops reading if enough input waits, and charges the buffered bytes. Runs after each read.
     func weighInput() {
-        let held = self.decoder.heldBytes
+        let held = self.decoder.heldBytes()
         let isFull = self.input.isDeciding && held > self.bytesBeforePublish - min(Self.turnBytes, self.bytesBeforePublish / 2)
         if isFull != self.input.isFull {
             self.input.isFull = isFull

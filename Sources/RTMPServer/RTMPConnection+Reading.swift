@@ -184,6 +184,11 @@ extension RTMPConnection {
     /// Passes the turn's frames to their stream in one call, with one hop at most.
     func publishBatch() {
         guard let publishing = self.batchFor, let token = publishing.token, !self.batch.isEmpty else { return }
+        if self.batch.count == 1 {
+            let frame = self.batch.removeLast()
+            self.batchFor = nil
+            return RelayLoop.publish(frame, to: publishing.stream, token: token)
+        }
         RelayLoop.publish(self.batch, to: publishing.stream, token: token)
         self.batch.removeAll(keepingCapacity: true)
         self.batchFor = nil

@@ -71,20 +71,21 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     private(set) var context: ChannelHandlerContext?
     private(set) var writer: SocketWriter?
     var handshake: ServerHandshake? = ServerHandshake()
-    var decoder: ChunkDecoder
-    var session: ServerSession
+    // What is touched for each message is unchecked: methods of these values call nobody, so no second access can begin during one.
+    @exclusivity(unchecked) var decoder: ChunkDecoder
+    @exclusivity(unchecked) var session: ServerSession
     var encoder = ChunkEncoder()
     var connect: ConnectRequest?
-    var publishings: [Publishing] = []
+    @exclusivity(unchecked) var publishings: [Publishing] = []
     var plays: [Play] = []
-    var input = InputGate()
+    @exclusivity(unchecked) var input = InputGate()
     /// Buffered bytes that are charged to the process's ledger.
     var chargedBytes = 0
     /// A publish was accepted on this connection, now or earlier.
     var isPublisher = false
     /// Whether control messages were written since the last immediate acknowledgement.
     var hasSpoken = false
-    private var lifecycle = ConnectionLifecycle.opening
+    @exclusivity(unchecked) private var lifecycle = ConnectionLifecycle.opening
     let openedMs: Int64
     /// Time of opening by ``RelayLoop/punctualMs``, for the deadlines of handshake and connect.
     private let openedPunctualMs: Int64
@@ -103,8 +104,8 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     /// during that.
     @exclusivity(unchecked) var mediaTrace: HeaderRecorder?
     /// Frames of this read turn, all for one stream.
-    var batch: [Frame] = []
-    var batchFor: Publishing?
+    @exclusivity(unchecked) var batch: [Frame] = []
+    @exclusivity(unchecked) var batchFor: Publishing?
     var skipped = SkippedMessages()
 
     private static let pingIntervalMs: Int64 = 30_000

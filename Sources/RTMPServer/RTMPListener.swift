@@ -63,7 +63,8 @@ package final class RTMPListener: Service, Sendable {
     /// Adds the handlers of a new connection. On its loop, before it is active.
     package static func prepare(_ channel: any Channel, _ services: RTMPServices, _ certificate: CertificateStore? = nil) throws {
         guard let loop = services.streams.context(of: channel.eventLoop) else { throw ChannelError.inappropriateOperationForState }
-        try services.connections.proxies.guardConnection(channel)
+        let isProxied = try services.connections.proxies.guardConnection(channel)
+        if !isProxied, certificate == nil { channel.lendInput() }
         if let certificate { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: certificate.current)) }
         let id = services.connections.nextSessionID()
         try channel.pipeline.syncOperations.addHandler(

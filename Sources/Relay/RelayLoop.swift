@@ -22,9 +22,9 @@ package final class RelayLoop: @unchecked Sendable {
     /// Whether viewers here have ever chosen a track.
     private(set) var hasChosenTracks = false
     /// Fanouts with viewers to pump, in turn.
-    private var dirty: Deque<LoopFanout> = []
+    @exclusivity(unchecked) private var dirty: Deque<LoopFanout> = []
     /// A spare list for the next batch of items, so that a frame allocates none.
-    var spareItems: [StreamState.Item] = []
+    @exclusivity(unchecked) var spareItems: [StreamState.Item] = []
     /// One closure for all pumps.
     private lazy var pumpTask: @Sendable () -> Void = { [weak self] in self?.pumpDirty() }
     private var isPumpScheduled = false
@@ -117,6 +117,7 @@ package final class RelayLoop: @unchecked Sendable {
             loop.sweepTask = nil
             loop.dirty = []
             loop.fanouts = [:]
+            for home in loop.homes.values { home.stream.local = nil }
             loop.homes = [:]
         }
     }
@@ -125,11 +126,14 @@ package final class RelayLoop: @unchecked Sendable {
 
     func adopt(_ stream: Stream, registry: StreamRegistry) {
         let fanout = self.makeFanout(stream, .rtmp, ring: FanoutRing(bounds: self.policy.ring), isSeeded: true)
-        self.homes[stream.id] = HomeStream(stream, registry, grace: self.policy.grace, rtmp: PackagedStream(fanout))
+        let home = HomeStream(stream, registry, grace: self.policy.grace, rtmp: PackagedStream(fanout))
+        self.homes[stream.id] = home
+        stream.local = home
     }
 
     /// Removes a stream that nobody uses any more.
     func abandon(_ stream: Stream) {
+        stream.local = nil
         for packaged in self.homes.removeValue(forKey: stream.id)?.wireFormats ?? [] {
             self.fanouts[FanoutKey(stream, packaged.fanout.form)] = nil
         }

@@ -16,7 +16,7 @@ extension SocketChannel {
     /// Asks the handlers for a read if the channel reads by itself; some hold it back until they have room.
     func askToRead() {
         guard self.isActive, !self.isReadAsked, self.readsByItself else { return }
-        self.pipeline.syncOperations.read()
+        if self.lendsInput { self.read0() } else { self.pipeline.syncOperations.read() }
     }
 
     /// One turn. Returns whether there may be more.
@@ -59,9 +59,7 @@ extension SocketChannel {
                 reads += 1
                 outcome = .some
                 self.isReadAsked = false
-                var bytes = self.allocator.buffer(capacity: count)
-                bytes.writeBytes(UnsafeRawBufferPointer(rebasing: self.loop.scratch[..<count]))
-                self.pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
+                self.pipeline.syncOperations.fireChannelRead(NIOAny(self.loop.buffer(count, lends: self.lendsInput)))
                 // A piece that is not full was the last.
                 if count < most { break }
             } else if count == 0 {

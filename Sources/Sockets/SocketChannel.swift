@@ -32,6 +32,9 @@ package final class SocketChannel: Channel, NIOTransportAccessibleChannelCore, @
     var mostBytesPerRead = SocketLoop.scratchBytes
     var allowsHalfClosure = false
     private(set) var isInputClosed = false
+    /// The channel's only handler neither keeps the buffers that it is given nor holds reads back but by `autoRead`: small pieces come in the loop's own
+    /// buffer, and no handler is asked before the next is read.
+    package var lendsInput = false
 
     // Writing
     private var pending = PendingWrites()

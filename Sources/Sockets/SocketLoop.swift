@@ -16,24 +16,29 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
 
     private struct Inbox {
         var tasks: [LoopTask] = []
-        /// The thread waits for sockets: a task must wake it.
-        var isAsleep = false
         var hasEnded = false
     }
 
-    /// A lock that the thread sanitizer knows, unlike `Mutex`.
+    /// What other threads ask for. A lock that the thread sanitizer knows, unlike `Mutex`.
     private let inbox = NIOLockedValueBox(Inbox())
-    /// The tasks of the present turn; keeps its capacity.
-    private var running: [LoopTask] = []
+    /// Something lies in the inbox; set behind it.
+    private let hasMail = Atomic<Bool>(false)
+    /// The thread waits for sockets, or is about to look at `hasMail` before it does: what comes must wake it.
+    private let isAsleep = Atomic<Bool>(false)
+    /// What the loop's own thread asks for, and what it took from the inbox.
+    // Unchecked, as methods of these values call nobody: no second access can begin during one.
+    @exclusivity(unchecked) private var tasks: [LoopTask] = []
+    /// The tasks of the present round; keeps its capacity.
+    @exclusivity(unchecked) private var running: [LoopTask] = []
     private var timers = LoopTimers()
     /// For after the next wait.
-    private var later: [() -> Void] = []
+    @exclusivity(unchecked) private var later: [() -> Void] = []
     private let epoll: Epoll
     /// A pipe whose written byte ends a wait.
     private let alarm: (reader: CInt, writer: CInt)
     private let thread = Atomic<UInt>(0)
     /// The sockets by their place, which is half of their token.
-    private var sockets: [SocketChannel?] = []
+    @exclusivity(unchecked) private var sockets: [SocketChannel?] = []
     private var freePlaces: [Int] = []
     /// Told apart by this: places are used again, and events of the former socket may still come in the same turn.
     private var generation: UInt32 = 0
@@ -41,7 +46,12 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
     /// What was read last; each reader copies what it needs at once.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: SocketLoop.scratchBytes, alignment: 64)
 
+    /// Holds small pieces for handlers that keep none: then the next is written to the same memory.
+    private var lent = ByteBuffer()
+
     static let scratchBytes = 64 << 10
+    /// Larger pieces have memory of their own.
+    private static let mostLent = 4 << 10
     private static let alarmToken = UInt64.max
     /// Rounds of tasks that tasks have added before sockets are looked at again.
     private static let mostRounds = 16
@@ -110,12 +120,14 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
     private static var thisThread: UInt { UInt(pthread_self()) }
 
     private func wait() {
-        let hasTasks = self.inbox.withLockedValue { inbox in
-            inbox.isAsleep = inbox.tasks.isEmpty
-            return !inbox.isAsleep
+        let timeout: UInt64?
+        if !self.tasks.isEmpty || !self.later.isEmpty {
+            timeout = 0
+        } else {
+            // In this order: who puts something in between finds the thread asleep.
+            self.isAsleep.store(true, ordering: .sequentiallyConsistent)
+            timeout = self.hasMail.load(ordering: .sequentiallyConsistent) ? 0 : self.untilTimer
         }
-        let now = NIODeadline.now().uptimeNanoseconds
-        let timeout: UInt64? = hasTasks || !self.later.isEmpty ? 0 : self.timers.nextNs.map { $0 > now ? $0 - now : 0 }
         let count: Int
         do throws(IOError) {
             count = try self.epoll.wait(timeoutNs: timeout)
@@ -123,7 +135,7 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
             // Nothing that waiting again would mend: the descriptor is the loop's own.
             preconditionFailure("the event loop cannot wait: \(error)")
         }
-        self.inbox.withLockedValue { $0.isAsleep = false }
+        self.isAsleep.store(false, ordering: .relaxed)
         for index in 0..<count {
             let event = self.epoll[index]
             if event.token == Self.alarmToken {
@@ -132,6 +144,13 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
                 socket.isReady(event.readiness)
             }
         }
+    }
+
+    /// Nanoseconds until the first timer is due; nil without any.
+    private var untilTimer: UInt64? {
+        guard let due = self.timers.nextNs else { return nil }
+        let now = NIODeadline.now().uptimeNanoseconds
+        return due > now ? due - now : 0
     }
 
     /// Runs the task once, behind the sockets that are ready by then. On the loop.
@@ -157,13 +176,24 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
 
     private func runTasks() {
         for _ in 0..<Self.mostRounds {
-            let isEmpty = self.inbox.withLockedValue { inbox in
-                swap(&inbox.tasks, &self.running)
-                return self.running.isEmpty
+            if self.hasMail.load(ordering: .acquiring) { self.tasks += self.popMail().tasks }
+            if self.tasks.isEmpty { return }
+            swap(&self.tasks, &self.running)
+            // Most rounds have one.
+            if self.running.count == 1 {
+                self.running.removeLast().run()
+            } else {
+                for task in self.running { task.run() }
+                self.running.removeAll(keepingCapacity: self.running.capacity <= Self.keptTasks)
             }
-            if isEmpty { return }
-            for task in self.running { task.run() }
-            self.running.removeAll(keepingCapacity: self.running.capacity <= Self.keptTasks)
+        }
+    }
+
+    private func popMail() -> Inbox {
+        self.inbox.withLockedValue { inbox in
+            self.hasMail.store(false, ordering: .relaxed)
+            defer { inbox.tasks = [] }
+            return inbox
         }
     }
 
@@ -173,17 +203,30 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
         while true {
             self.runLater()
             for timer in self.timers.removeAll() { timer.run(isDue: false) }
-            let tasks = self.inbox.withLockedValue { inbox in
-                defer { inbox.tasks = [] }
-                if inbox.tasks.isEmpty, self.later.isEmpty, self.timers.count == 0 { inbox.hasEnded = true }
-                return inbox.tasks
+            let tasks = self.tasks
+            self.tasks = []
+            for task in tasks + self.popMail().tasks { task.run() }
+            let hasEnded = self.inbox.withLockedValue { inbox in
+                inbox.hasEnded = inbox.tasks.isEmpty && self.tasks.isEmpty && self.later.isEmpty && self.timers.count == 0
+                return inbox.hasEnded
             }
-            for task in tasks { task.run() }
-            if self.inbox.withLockedValue({ $0.hasEnded }) { return }
+            guard hasEnded else { continue }
+            // Another thread may get this one's number.
+            return self.thread.store(0, ordering: .relaxed)
         }
     }
 
     // MARK: Sockets
+
+    /// The first bytes of the scratch memory in a buffer.
+    func buffer(_ count: Int, lends: Bool) -> ByteBuffer {
+        let bytes = UnsafeRawBufferPointer(rebasing: self.scratch[..<count])
+        guard lends, count <= Self.mostLent else { return ByteBuffer(bytes: bytes) }
+        // New memory if somebody has kept the last piece after all.
+        self.lent.clear(minimumCapacity: Self.mostLent)
+        self.lent.writeBytes(bytes)
+        return self.lent
+    }
 
     /// Watches the socket. Returns its token.
     func add(_ socket: SocketChannel, _ descriptor: CInt, _ readiness: Epoll.Readiness) throws(IOError) -> UInt64 {
@@ -237,17 +280,21 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
     @discardableResult
     private func give(_ task: @escaping () -> Void) -> Bool {
         let task = LoopTask(run: task)
-        let (isGiven, mustWake) = self.inbox.withLockedValue { inbox -> (Bool, Bool) in
-            guard !inbox.hasEnded else { return (false, false) }
-            inbox.tasks.append(task)
-            defer { inbox.isAsleep = false }
-            return (true, inbox.isAsleep)
+        if self.inEventLoop {
+            self.tasks.append(task)
+            return true
         }
-        guard mustWake else { return isGiven }
+        let isGiven = self.inbox.withLockedValue { inbox in
+            guard !inbox.hasEnded else { return false }
+            inbox.tasks.append(task)
+            self.hasMail.store(true, ordering: .sequentiallyConsistent)
+            return true
+        }
+        guard isGiven, self.isAsleep.exchange(false, ordering: .sequentiallyConsistent) else { return isGiven }
         var byte: UInt8 = 1
         // A full pipe wakes it as well.
         _ = write(self.alarm.writer, &byte, 1)
-        return isGiven
+        return true
     }
 
     package func submit<Value>(_ task: @escaping @Sendable () throws -> Value) -> EventLoopFuture<Value> {

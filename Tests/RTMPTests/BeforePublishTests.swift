@@ -60,7 +60,8 @@ import Testing
         #expect(try decoder.nextMessage() == publish)
         decoder.publishAccepted()
         #expect(try decoder.nextMessage() == Message(9, picture))
-        #expect(decoder.heldBytes < 1_024)
+        let held = decoder.heldBytes()
+        #expect(held < 1_024)
     }
 
     @Test func `memory follows what came, chunk stream by chunk stream`() {
@@ -69,7 +70,8 @@ import Testing
         var decoder = Self.decoder()
         #expect(Self.decode(chunks.bytes, by: &decoder) == Decoded())
         #expect(HeldMemory(decoder).capacity == 63 * 128)
-        #expect(decoder.heldBytes == 63 * (128 + 128))
+        let held = decoder.heldBytes()
+        #expect(held == 63 * (128 + 128))
     }
 
     /// Storage grows in powers of two, so the capacity is less than twice the bytes received.
@@ -98,7 +100,8 @@ import Testing
         let decoded = Self.decode(chunks.bytes, by: &decoder)
         // Only Set Chunk Size is complete.
         #expect(decoded.error == nil && decoded.messages.map(\.type.rawValue) == [1])
-        #expect(decoder.heldBytes == 4 * (64 << 10) + 5 * 128)
+        let held = decoder.heldBytes()
+        #expect(held == 4 * (64 << 10) + 5 * 128)
         chunks.add(0, 7, length: 64 << 10, type: 9, pattern(22_000))
         decoder = Self.decoder()
         #expect(Self.decode(chunks.bytes, by: &decoder).error == .tooManyBytesBeforePublish(limit: 256 << 10))
@@ -113,7 +116,8 @@ import Testing
         for id in 0..<2_048 { chunks.message(3 + id, type: 8, []) }
         var decoder = Self.decoder()
         #expect(Self.decode(chunks.bytes, by: &decoder).error == nil)
-        #expect(decoder.heldBytes == 256 << 10)
+        let held = decoder.heldBytes()
+        #expect(held == 256 << 10)
         chunks.message(4_000, type: 8, [])
         decoder = Self.decoder()
         #expect(Self.decode(chunks.bytes, by: &decoder).error == .tooManyBytesBeforePublish(limit: 256 << 10))
@@ -127,6 +131,7 @@ import Testing
         }
         var decoder = Self.decoder()
         #expect(Self.decode(chunks.bytes, pieces: 50, by: &decoder).messages.count == 20)
-        #expect(decoder.heldBytes == 2 * 128)
+        let held = decoder.heldBytes()
+        #expect(held == 2 * 128)
     }
 }

@@ -58,8 +58,8 @@ package struct ChunkDecoder {
     /// Bytes appended and not yet read.
     package var waitingBytes: Int { self.input.readableBytes }
 
-    /// Bytes of memory held for the peer: unfinished messages, unread bytes and chunk streams.
-    package var heldBytes: Int { self.assemblyCapacity + self.streams.count * Self.chunkStreamCost + self.waitingBytes }
+    /// Bytes of memory held for the peer: unfinished messages, unread bytes and chunk streams. Mutating, as the decoder would be copied otherwise.
+    package mutating func heldBytes() -> Int { self.assemblyCapacity + self.streams.count * Self.chunkStreamCost + self.waitingBytes }
 
     /// Returns the length of the data message that just came out empty because it is over its limit; nil for any other message.
     package mutating func popDropped() -> Int? { self.droppedBytes.take() }
@@ -82,8 +82,7 @@ package struct ChunkDecoder {
         while true {
             if self.currentRemaining == 0 {
                 guard try self.readHeader() else {
-                    // An empty slice would keep the whole read buffer alive on an idle connection.
-                    if self.input.readableBytes == 0 { self.input = ByteBuffer() }
+                    self.releaseRead()
                     return nil
                 }
                 if self.streams[self.currentStream].length == 0 { return self.finish(ByteBuffer()) }
@@ -325,6 +324,13 @@ package struct ChunkDecoder {
     }
 
     // MARK: Memory
+
+    /// Lets go of the buffer that was read. An empty slice, or the beginning of a header, would keep the whole of it alive on an idle connection.
+    private mutating func releaseRead() {
+        let rest = self.input
+        self.input = ByteBuffer()
+        if rest.readableBytes > 0 { self.input.writeImmutableBuffer(rest) }
+    }
 
     /// Grows the buffer of an unfinished message to hold the bytes received.
     private mutating func reserve(_ assembled: Int, for position: Int) {

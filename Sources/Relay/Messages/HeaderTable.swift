@@ -90,6 +90,9 @@ package struct HeaderTable: Sendable {
 }
 
 extension Frame {
+    /// The frame without the memory of others that were read with it, if that is most of it. For queues, whose bounds count payloads.
+    var compacted: Frame { self.payload.storageCapacity > 4 * max(self.payload.readableBytes, 256) ? self.copied : self }
+
     /// A copy for keeping. A slice would keep the whole read buffer alive for as long as the frame is kept.
     var copied: Frame {
         var copy = self

@@ -5,13 +5,14 @@ import Media
 final class HomeStream {
     let stream: Stream
     let registry: StreamRegistry
-    var state: StreamState
-    var repair = FrameRepair()
+    // What is touched for each frame is unchecked: methods of these values call nobody, so no second access can begin during one.
+    @exclusivity(unchecked) var state: StreamState
+    @exclusivity(unchecked) var repair = FrameRepair()
     /// Frames that outputs refused since the last second.
     var refusals = OutputRefusals()
-    var meter = StreamMeter()
-    var history = StreamHistory()
-    var arrivals = ArrivalMeter()
+    @exclusivity(unchecked) var meter = StreamMeter()
+    @exclusivity(unchecked) var history = StreamHistory()
+    @exclusivity(unchecked) var arrivals = ArrivalMeter()
     var judge = StreamJudge()
     var reports = VerdictReports()
     var advice = UplinkAdvice()
@@ -34,15 +35,19 @@ final class HomeStream {
     /// The ring from which all other wire formats are made.
     var ring: FanoutRing { self.wireFormats[0].fanout.ring }
 
-    /// Counts and relays a frame of the present publisher.
+    /// Counts a frame of the present publisher and decides what becomes of it. Returns whether the frame, which has the stream's time now, goes out behind
+    /// `items`.
     @inline(__always)
-    func receive(_ frame: Frame, token: StreamState.Token, nowMs: Int64, items: inout [StreamState.Item]) {
+    func receive(_ frame: inout Frame, token: StreamState.Token, nowMs: Int64, items: inout [StreamState.Item]) -> Bool {
         let isSide = frame.tag.flags.contains(.multitrack) && self.state.tracks.isSide(frame)
         self.meter.count(frame, isSide: isSide, nowMs: nowMs)
         self.history.count(frame, isSide: isSide, nowMs: nowMs)
         self.arrivals.count(frame, nowMs: nowMs)
-        self.state.ingest(frame, token: token, nowMs: nowMs, items: &items)
+        return self.state.receive(&frame, token: token, nowMs: nowMs, items: &items)
     }
+
+    /// Whether only RTMP's viewers on this loop get the frames.
+    var isPlain: Bool { self.wireFormats.count == 1 && self.wireFormats[0].subscribers.isEmpty && self.taps.isEmpty }
 
     func packaged(_ form: FanoutForm) -> PackagedStream? { self.wireFormats.first { $0.fanout.form == form } }
 
@@ -59,7 +64,7 @@ final class HomeStream {
 /// A stream in one form: the home loop's ring and viewers, and the other loops with viewers. Home loop only.
 final class PackagedStream {
     let fanout: LoopFanout
-    var allocator: SlabAllocator
+    @exclusivity(unchecked) var allocator: SlabAllocator
     var subscribers: [RelayLoop] = []
     /// Headers of default tracks that wait for the first frame.
     private var heldHeaders: [Frame] = []

@@ -35,22 +35,62 @@ extension RelayLoop {
         stream.home.eventLoop.execute { stream.home.ingest(frames, to: stream, token: token) }
     }
 
-    private func ingest(_ frames: [Frame], to stream: Stream, token: StreamState.Token) {
-        guard let home = self.homes[stream.id] else { return }
+    /// Relays one frame: as a list of one, without the list.
+    package static func publish(_ frame: Frame, to stream: Stream, token: StreamState.Token) {
+        guard stream.home.eventLoop.inEventLoop else { return self.publish([frame], to: stream, token: token) }
+        stream.home.ingest(frame, to: stream, token: token)
+    }
+
+    private func ingest(_ frame: consuming Frame, to stream: Stream, token: StreamState.Token) {
+        guard let home = stream.local, home.state.publisherToken == token else { return }
         let nowMs = self.nowMs
-        // Moved out, so that a callback that re-enters here finds an empty list.
-        var items = self.spareItems
-        self.spareItems = []
+        var items = self.popSpareItems()
+        let goesOut = Self.receive(&frame, of: home, token: token, nowMs: nowMs, items: &items)
+        if goesOut, items.isEmpty, home.isPlain {
+            let packaged = home.wireFormats[0]
+            packaged.fanout.append(EncodedMessage(frame, encoder: self.rtmp, allocator: &packaged.allocator, arrivalMs: nowMs))
+            self.markDirty(packaged.fanout)
+        } else {
+            if goesOut { items.append(.frame(frame)) }
+            self.apply(items, for: home)
+        }
+        self.keepSpareItems(&items)
+    }
+
+    private func ingest(_ frames: [Frame], to stream: Stream, token: StreamState.Token) {
+        guard let home = stream.local else { return }
+        let nowMs = self.nowMs
+        var items = self.popSpareItems()
         for var frame in frames where home.state.publisherToken == token {
-            switch home.repair.examine(&frame) {
-            case .relay: break
-            case .drop: continue
-            case .precede(let header): home.receive(header, token: token, nowMs: nowMs, items: &items)
-            }
-            home.receive(frame, token: token, nowMs: nowMs, items: &items)
+            if Self.receive(&frame, of: home, token: token, nowMs: nowMs, items: &items) { items.append(.frame(frame)) }
         }
         self.apply(items, for: home)
-        items.removeAll(keepingCapacity: items.capacity <= Self.spareItemsLimit)
+        self.keepSpareItems(&items)
+    }
+
+    /// Repairs and counts a frame. Returns whether it goes out, behind `items`.
+    @inline(__always)
+    private static func receive(
+        _ frame: inout Frame, of home: HomeStream, token: StreamState.Token, nowMs: Int64, items: inout [StreamState.Item]
+    ) -> Bool {
+        switch home.repair.examine(&frame) {
+        case .relay: break
+        case .drop: return false
+        case .precede(var header):
+            if home.receive(&header, token: token, nowMs: nowMs, items: &items) { items.append(.frame(header)) }
+        }
+        return home.receive(&frame, token: token, nowMs: nowMs, items: &items)
+    }
+
+    /// Moves the list out, so that a callback that re-enters finds an empty one.
+    private func popSpareItems() -> [StreamState.Item] {
+        let items = self.spareItems
+        self.spareItems = []
+        return items
+    }
+
+    private func keepSpareItems(_ items: inout [StreamState.Item]) {
+        if !items.isEmpty { items.removeAll(keepingCapacity: items.capacity <= Self.spareItemsLimit) }
         self.spareItems = items
     }
 

@@ -172,8 +172,14 @@ package struct StreamState: Sendable {
 
     /// Handles one frame of the publisher with this token; frames of any other are ignored.
     package mutating func ingest(_ frame: Frame, token: Token, nowMs: Int64, items: inout [Item]) {
-        guard self.publisherToken == token else { return }
-        if frame.kind == .data, frame.tag.flags.contains(.notForPlayers) { return }
+        var frame = frame
+        if self.receive(&frame, token: token, nowMs: nowMs, items: &items) { items.append(.frame(frame)) }
+    }
+
+    /// The same. Returns whether the frame itself, on the stream's timeline now, goes out behind the items: most do, alone.
+    mutating func receive(_ frame: inout Frame, token: Token, nowMs: Int64, items: inout [Item]) -> Bool {
+        guard self.publisherToken == token else { return false }
+        if frame.kind == .data, frame.tag.flags.contains(.notForPlayers) { return false }
         let isCoded = frame.tag.flags.contains(.coded)
         // Empty messages are keep-alives, not media.
         if frame.kind != .data, frame.payload.readableBytes > 0 {
@@ -184,45 +190,46 @@ package struct StreamState: Sendable {
         }
         // Until then its header may come, and an early frame does no harm.
         let isHeadless = frame.tag.flags.contains(.headless)
-        if isHeadless, self.presence.isAbsent(frame.kind) { return }
+        if isHeadless, self.presence.isAbsent(frame.kind) { return false }
         if self.awaitsKeyframe, frame.kind == .video, isCoded {
             guard frame.isKeyframe else {
                 self.framesBeforeKeyframe += 1
-                return
+                return false
             }
             self.awaitsKeyframe = false
         }
         if frame.isSequenceHeader {
             self.tracks.note(frame)
             // FFmpeg's muxers write a header that comes again in mid-stream behind the pictures, and damage the file.
-            if frame.kind == .video ? self.resumesVideo : self.resumesAudio, self.headers.has(frame) { return }
+            if frame.kind == .video ? self.resumesVideo : self.resumesAudio, self.headers.has(frame) { return false }
         } else if isCoded, self.resumesVideo || self.resumesAudio {
             if frame.kind == .video { self.resumesVideo = false } else { self.resumesAudio = false }
         }
-        var mapped = frame
-        if isCoded, frame.isKeyframe { self.changedPictures.complete(&mapped) }
-        mapped.timestamp = self.timeline.map(frame.timestamp, frame.kind, isCoded: isCoded, nowMs: nowMs)
-        if isCoded, frame.kind == .audio, self.evensSound { self.soundTimes.even(&mapped) }
-        if frame.kind == .data, TimestampUnwrapper.wrap(frame.timestamp) == 0 { mapped.tag.flags.insert(.untimed) }
+        if isCoded, frame.isKeyframe { self.changedPictures.complete(&frame) }
+        if frame.kind == .data, TimestampUnwrapper.wrap(frame.timestamp) == 0 { frame.tag.flags.insert(.untimed) }
+        frame.timestamp = self.timeline.map(frame.timestamp, frame.kind, isCoded: isCoded, nowMs: nowMs)
+        if isCoded, frame.kind == .audio, self.evensSound { self.soundTimes.even(&frame) }
         if frame.tag.flags.contains(.endOfSequence) {
             // Held: if the publisher comes back, players never see an end.
-            if self.heldEnd.count < 8 { self.heldEnd.append(mapped.copied) }
-            return
+            if self.heldEnd.count < 8 { self.heldEnd.append(frame.copied) }
+            return false
         }
         if frame.kind == .video { self.hasVideo = true } else if frame.kind == .audio { self.hasAudio = true }
         if !self.heldEnd.isEmpty {
             items.append(contentsOf: self.heldEnd.map(Item.frame))
             self.heldEnd = []
         }
-        if isCoded, !isHeadless { self.noteKind(of: mapped, nowMs: nowMs, items: &items) }
+        if isCoded, !isHeadless { self.noteKind(of: frame, nowMs: nowMs, items: &items) }
         guard isCoded, self.returnOrder != nil else {
-            self.append(mapped, items: &items)
-            return
+            if frame.tag.flags.isDisjoint(with: .headerOrTracks) { return true }
+            self.append(frame, items: &items)
+            return false
         }
-        if case .released(let frames)? = self.returnOrder?.receive(mapped, nowMs: nowMs) {
+        if case .released(let frames)? = self.returnOrder?.receive(frame, nowMs: nowMs) {
             self.returnOrder = nil
             for frame in frames { self.append(frame, items: &items) }
         }
+        return false
     }
 
     /// Puts a frame out, in both forms if it is Multitrack. Mutating, as the whole state would be copied otherwise.

@@ -75,7 +75,7 @@ extension TapItem {
         switch item {
         // Taps get all tracks.
         case .frame(let frame) where frame.tag.flags.contains(.singleTrack): return nil
-        case .frame(let frame): self = .frame(frame)
+        case .frame(let frame): self = .frame(frame.compacted)
         case .dropGOP: self = .restarted
         case .end: self = .ended
         case .change, .flush, .prelude, .active, .quiet: return nil

@@ -7,11 +7,12 @@ import Support
 package final class LoopFanout {
     let stream: Stream
     let form: FanoutForm
-    package private(set) var ring: FanoutRing
+    // What is touched for each message is unchecked: methods of these values call nobody, so no second access can begin during one.
+    @exclusivity(unchecked) package private(set) var ring: FanoutRing
     private(set) var isSeeded: Bool
-    private(set) var viewers: ContiguousArray<Viewer> = []
+    @exclusivity(unchecked) private(set) var viewers: ContiguousArray<Viewer> = []
     /// One per viewer, in the same order.
-    private(set) var slots = ViewerSlotTable()
+    @exclusivity(unchecked) private(set) var slots = ViewerSlotTable()
     private var hasDetached = false
     /// True while it waits in its loop's list of fanouts to pump.
     var isQueued = false
@@ -25,7 +26,7 @@ package final class LoopFanout {
     /// Age limit in milliseconds of messages in audio-only streams and of their pieces; older ones are skipped. Nil: no limit.
     let maxQueueMs: Int64?
     /// Rate of encoded messages, measured between sweeps.
-    private(set) var rate: RecentRate
+    @exclusivity(unchecked) private(set) var rate: RecentRate
     /// The loop's lateness as of its last sweep.
     var lateness = Lateness()
     /// Longest time a message waited for the loop to reach a ready viewer, since the last sweep.
@@ -39,8 +40,8 @@ package final class LoopFanout {
 
     private let batch = MessageBatch()
     /// Where the lap around the viewers continues, and how many are left in it.
-    private var nextVisited = 0
-    private var unvisited = 0
+    @exclusivity(unchecked) private var nextVisited = 0
+    @exclusivity(unchecked) private var unvisited = 0
     /// The beginning of the turn in which a lap of several turns began.
     var lapBegan: NIODeadline?
     let figures: RelayFigures
@@ -81,11 +82,7 @@ package final class LoopFanout {
 
     func apply(_ update: RingUpdate) {
         switch update {
-        case .append(let message):
-            self.rate.count(message.length)
-            // The fast path sends every message to everybody.
-            if !message.flags.isDisjoint(with: .split), !self.ring.isSplit { self.slots.unsettle() }
-            self.ring.append(message, isBounded: !self.isPumping)
+        case .append(let message): self.append(message)
         case .prelude(let frames):
             self.ring.setPrelude(frames)
             self.preludeCache = nil
@@ -96,6 +93,13 @@ package final class LoopFanout {
             self.ring.endStream()
             self.preludeCache = nil
         }
+    }
+
+    func append(_ message: EncodedMessage) {
+        self.rate.count(message.length)
+        // The fast path sends every message to everybody.
+        if !message.flags.isDisjoint(with: .split), !self.ring.isSplit { self.slots.unsettle() }
+        self.ring.append(message, isBounded: !self.isPumping)
     }
 
     /// Encodes the joiners' headers, stamped with the time of the message they precede.
