@@ -72,6 +72,7 @@ import Testing
             try await camera.publish("talk/r1/device", on: voice)
             #expect(try await room.post("members/device/kick", #"{"seconds":60}"#).status == 200)
             try await eventually("the voice to be gone") { try await room.talk()["members"].count == 0 }
+            try await eventually("the camera to be told") { camera.statuses.last?.description.contains("[kicked]") == true }
             for (name, reason) in [("device2", "credential_wrong"), ("device", "forbidden"), ("bob", "credential_wrong")] {
                 let before = camera.statuses.count
                 try await camera.createStreamAndTryToPublish("talk/r1/\(name)")
