@@ -1,4 +1,4 @@
-"""A bad network between a player by WHEP and the server: packets are lost and overtake each other, both ways."""
+"""A bad network between a player by WHEP and the server: packets are lost and overtake each other, both ways; or nothing but TCP comes through."""
 
 import heapq
 import http.server
@@ -25,8 +25,8 @@ class LossyNetwork:
     One thread passes packets on. The dice's seed can be set by EARSHOT_SEED.
     """
 
-    def __init__(self, server_base):
-        self.server_base = server_base
+    def __init__(self, server_base, has_udp=True):
+        self.server_base, self.has_udp = server_base, has_udp
         self.seed = int(os.environ.get("EARSHOT_SEED") or random.randrange(1 << 30))
         self.dice = random.Random(self.seed)
         # To the client and to the server: packets, those that were lost, those that were late.
@@ -99,7 +99,9 @@ class LossyNetwork:
         request.wfile.write(body)
 
     def _redirected(self, answer):
-        """The answer with a port of this network for each candidate."""
+        """The answer with a port of this network for each candidate. TCP, which loses nothing, is left where there is no UDP."""
+        if self.has_udp:
+            answer = re.sub(r"a=candidate:\S+ \d+ tcp .*\r\n", "", answer, flags=re.IGNORECASE)
         ports = {}
 
         def replaced(found):
@@ -150,6 +152,8 @@ class LossyNetwork:
 
         def take(front):
             data, client = front.recvfrom(65536)
+            if not self.has_udp:
+                return
             if client not in behind:
                 behind[client] = back = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
                 back.connect(target)

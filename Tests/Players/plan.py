@@ -17,7 +17,7 @@ class Case:
     protocol: str
     shape: str
     # join: the stream runs. early: it runs, and has just had a keyframe. before: the player waits for it. return: its device drops and is back after 5 s. cut: the server ends the
-    # player's session. asleep: the player's machine sleeps for 8 s. stay: it plays for longer than a group of pictures lasts. loss: its network loses packets. refused: it cannot play. unsupported: the player lacks the codec.
+    # player's session. asleep: the player's machine sleeps for 8 s. stay: it plays for longer than a group of pictures lasts. loss: its network loses packets. tcp: its network lets no UDP through. refused: it cannot play. unsupported: the player lacks the codec.
     scene: str = "join"
     server: str = "earshot"
     # With a stream of its own, that no player has asked for before.
@@ -33,7 +33,7 @@ class Case:
     @property
     def push(self):
         """Cases with the same one share a push, one after the other; None: it needs one of its own."""
-        if self.is_cold or self.scene not in ("join", "stay", "loss", "unsupported") or self.shape in ("late-audio", "wrap-2^32", "two-sizes"):
+        if self.is_cold or self.scene not in ("join", "stay", "loss", "tcp", "unsupported") or self.shape in ("late-audio", "wrap-2^32", "two-sizes"):
             return None
         return (self.server, self.shape)
 
@@ -74,6 +74,14 @@ class WHEPBounds:
 
 # A packet that is lost again when it is repeated costs a player as long as it waits before it asks again; in a handshake of DTLS that is a second.
 WHEP_BOUNDS = {"join": WHEPBounds(1, 0.6), "return": WHEPBounds(1, 0.6, still=7), "loss": WHEPBounds(4, 1, age_at=4, still=2, clean=0.5)}
+WHEP_BOUNDS["tcp"] = WHEPBounds(2, 0.6, age_at=2)
+
+
+def whep_bounds(case):
+    """The bounds of a case by WHEP."""
+    found = WHEP_BOUNDS.get(case.scene, WHEP_BOUNDS["join"])
+    # ffmpeg decodes for it, and looks at a second of packets first.
+    return dataclasses.replace(found, first=3, age_at=3) if case.player == "whepLibdatachannel" else found
 
 
 def bounds(case, shape):
@@ -129,7 +137,7 @@ def margins(shape):
 
 
 _PROTOCOL = {"chromium": "page-hls", "page": "page-ws", "rtmpdump": "rtmp", "mpegts.js": "page-flv", "whepAiortc": "whep", "whepChromium": "whep", "whepPage": "page-ws"}
-_PROTOCOL |= {"whepGStreamer": "whep", "whepFirefox": "whep", "firefoxPage": "page-ws"}
+_PROTOCOL |= {"whepGStreamer": "whep", "whepLibdatachannel": "whep", "whepFirefox": "whep", "firefoxPage": "page-ws"}
 _PROTOCOL |= {player: "page-hls" for player in SCRIPT_PLAYERS if player.startswith("hls")}
 
 
@@ -183,6 +191,8 @@ def full_plan():
     plan += _cases("plain", "whepPage") + _cases("b-frames", "whepPage")
     plan += [case for shape in ("plain", "two-sizes", "audio-only") for case in _cases(shape, "whepGStreamer")]
     plan += _cases("plain", "whepGStreamer", scene="return")
+    plan += [case for shape in ("plain", "audio-only", "b-frames") for case in _cases(shape, "whepLibdatachannel")]
+    plan += _cases("plain", "whepLibdatachannel", scene="return") + _cases("camera", "whepChromium", scene="tcp")
     plan += _cases("plain", "whepFirefox", scene="unsupported") + _cases("plain", "firefoxPage")
     plan += _cases("audio-only", "ffmpeg:rtmp", server="nginx-rtmp")
     plan += _cases("video-only", "ffmpeg:rtmp vlc:rtmp", server="nginx-rtmp")
@@ -193,7 +203,7 @@ def full_plan():
 
 
 def ci_plan():
-    """25 telling cases, in about eight minutes."""
+    """27 telling cases, in about eight minutes."""
     return [
         Case("chromium", "page-hls", "plain", is_cold=True),
         *_cases("plain", "ffmpeg:rtmp,flv vlc:rtmp mpv:hls page"),
@@ -207,11 +217,13 @@ def ci_plan():
         Case("hls.js-1.6", "page-hls", "gop-4-silent", is_cold=True),
         *_cases("plain", WHEP_PLAYERS),
         *_cases("camera", WHEP_PLAYERS, scene="loss"),
+        Case("whepChromium", "whep", "camera", scene="tcp"),
         Case("whepAiortc", "whep", "two-sizes"),
         Case("whepAiortc", "whep", "plain", scene="before"),
         Case("whepChromium", "whep", "plain", scene="return"),
         Case("whepAiortc", "whep", "b-frames"),
         Case("whepGStreamer", "whep", "plain"),
+        Case("whepLibdatachannel", "whep", "plain"),
         Case("whepFirefox", "whep", "plain", scene="unsupported"),
         Case("whepAiortc", "whep", "hevc-opus", scene="refused"),
     ]
@@ -227,6 +239,7 @@ NOT_APPLICABLE = (
     ("firefox × video over WHEP", "Debian's has no H.264 for WebRTC without its download: it is told so, and the documented page falls back"),
     ("firefox × sound over WHEP", "it pairs no loopback address, and tests send nothing elsewhere"),
     ("gstreamer × loss, long groups over WHEP", "1.22's jitter buffer shows repaired pictures late, and stands for seconds behind a joiner's burst of several"),
+    ("libdatachannel × loss, long groups over WHEP", "it asks for no repeats, and here Python reads it: the burst of a joiner may lose a packet"),
     ("chromium, page × HEVC", "Debian's Chromium has no HEVC decoder without a graphics card"),
     ("vlc, mpv, chromium × audio only", "no picture that could tell its age; ffmpeg, gstreamer and the page report the sound"),
     ("nginx-rtmp × HEVC, AV1, HTTP", "it has RTMP for H.264 and AAC only, and HLS by files, which is another kind of thing"),

@@ -171,10 +171,11 @@ class Suite:
             publisher, name = self._push(case, shape, server, folder, ending)
             self._wait_to_join(publisher, case, shape)
             url = server.play_url(case.protocol, name)
-            if case.scene == "loss":
-                network = ending.enter_context(LossyNetwork(server.http_base))
+            if case.scene in ("loss", "tcp"):
+                network = ending.enter_context(LossyNetwork(server.http_base, has_udp=case.scene == "loss"))
                 url = network.url(url)
-                ending.callback(lambda: outcome.notes.append(str(network)))
+                if network.has_udp:
+                    ending.callback(lambda: outcome.notes.append(str(network)))
             player = player_class(url, folder, shape, self.tools)
             ending.callback(player.stop)
             begin = player.begin

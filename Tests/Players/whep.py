@@ -7,7 +7,7 @@ import urllib.error
 import urllib.request
 
 import tone
-from plan import WHEP_BOUNDS
+from plan import whep_bounds
 from processes import wait_for
 
 # As Chromium makes them, with what matters of it.
@@ -56,7 +56,7 @@ def waiting(server):
 
 def judge(player, case, shape, server, name, outcome):
     """Of a player that plays well at this moment: how it began, what it hears, what its packets went through. Then it leaves."""
-    limits = WHEP_BOUNDS.get(case.scene, WHEP_BOUNDS["join"])
+    limits = whep_bounds(case)
     wrong, notes = outcome.wrong, outcome.notes
     waited = player.process.waited()
     if case.scene != "before":
