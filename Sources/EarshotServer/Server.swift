@@ -35,6 +35,7 @@ package final class Server: Sendable {
     private let listeners: [RTMPListener]
     /// HTTP, and HTTPS when there is a certificate.
     package let http: [HTTPService]
+    private let httpConnections: HTTPServerChannel.Shared
     private let sockets: ListeningSockets
     private let webhooks: WebhookDispatcher
     private let firstToken = Mutex<String?>(nil)
@@ -104,6 +105,7 @@ package final class Server: Sendable {
         let shared = HTTPServerChannel.Shared(
             limits: HTTPLimits(config),
             loopPart: CountedLoopPart(HLSLoopPart(HLSEndpoint(services: playback)), route: HLSEndpoint.fileRoute, figures.requests),
+            neighbor: config.webrtc.isEnabled && config.webrtc.acceptsTCP ? parts.webrtc.port : nil,
             handoffs: CountedHandoff.all(
                 [
                     LiveEndpoint(services: playback), EventsEndpoint(services: parts.api, sweepers: parts.sweepers),
@@ -111,6 +113,7 @@ package final class Server: Sendable {
                 ], figures.requests),
             sweepers: parts.sweepers, access: config.access, clients: connections.clients, proxies: connections.proxies,
             counters: connections.counters, ledger: parts.memory.ledger)
+        self.httpConnections = shared
         // One instance for all ports, so that a token's rate limit counts across them.
         let auditor = Auditor(parts.rooms, connections.counters, log: log)
         self.auditor = auditor
@@ -166,10 +169,8 @@ package final class Server: Sendable {
         for service in self.http { http.append(try await service.bind()) }
         var bound: [HostPort] = []
         for listener in self.listeners { bound.append(try await listener.bind()) }
+        let webrtc = self.config.webrtc.isEnabled ? try await self.bindWebRTC(http) : nil
         self.sockets.closeOthers()
-        // A port of the system's choice for HTTP is one for UDP too.
-        let usual = HostPort(host: http[0].host, port: self.config.http.listen.port == 0 ? 0 : http[0].port)
-        let webrtc = self.config.webrtc.isEnabled ? try await self.parts.webrtc.port.bind(default: usual) : nil
         let addresses = BoundAddresses(
             rtmp: bound[0], rtmps: bound.count > 1 ? bound[1] : nil, http: http[0], https: http.count > 1 ? http[1] : nil, webrtc: webrtc)
         self.parts.connections.isBound(to: addresses)
@@ -179,6 +180,32 @@ package final class Server: Sendable {
         }
         try await NodeForwarder.announce(self.parts.rooms, self.config, http: addresses.http)
         return addresses
+    }
+
+    /// Opens the port of WebRTC for UDP, and for TCP if it is none of HTTP's. `http`: those.
+    private func bindWebRTC(_ http: [HostPort]) async throws -> HostPort {
+        let port = self.parts.webrtc.port
+        // A port of the system's choice for HTTP is one for UDP too, if nobody has it there.
+        let address: HostPort
+        do {
+            address = try await port.bind(default: http[0])
+        } catch let error as ListenError {
+            guard self.config.webrtc.listen == nil, self.config.http.listen.port == 0 else { throw error }
+            address = try await port.bind(to: HostPort(host: http[0].host, port: 0))
+        }
+        guard self.config.webrtc.acceptsTCP else { return address }
+        if http.contains(where: { $0.port == address.port }) {
+            port.acceptStreams()
+            return address
+        }
+        do {
+            let listener = try await self.httpConnections.listen(
+                "webrtc", on: address, self.parts.streams.placement, self.parts.connections.httpGate, self.sockets)
+            port.acceptStreams(of: listener)
+        } catch let error as ListenError {
+            self.log.warning("WebRTC is reached by UDP only", metadata: ["error": "\(error)"])
+        }
+        return address
     }
 
     /// Opens the store and starts all that needs no port. `bind` calls it.

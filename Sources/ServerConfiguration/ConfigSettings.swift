@@ -253,6 +253,10 @@ extension ConfigSetting {
                 "webrtc.listen", \.webrtc.listen, .optional(.address),
                 "Where to listen for WebRTC, by UDP. Default: the address and the port number of http.listen."),
             .make(
+                "webrtc.tcp", \.webrtc.acceptsTCP, .onOff,
+                "Whether clients whose network lets no UDP through may come by TCP, at the same port number: that of http.listen or https.listen, or one of WebRTC's own."
+            ),
+            .make(
                 "webrtc.addresses", \.webrtc.addresses, .ipAddresses,
                 "IP addresses at which clients reach that port, if it is behind NAT or in a container. Default: the one at which their request came.",
                 applies: .reload),

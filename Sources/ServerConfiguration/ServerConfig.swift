@@ -258,8 +258,10 @@ package struct ServerConfig: Sendable, Equatable {
         }
 
         package var isEnabled = true
-        /// The UDP address as configured; nil: the address and port number of `http.listen`.
+        /// The address as configured; nil: that of `http.listen`.
         package var listen: HostPort?
+        /// Whether clients may come by TCP too, at the same port number.
+        package var acceptsTCP = true
         /// IP addresses at which clients reach the UDP port. Empty: the one at which a client's request came.
         package var addresses: [String] = []
         package var bFrames = BFrames.auto

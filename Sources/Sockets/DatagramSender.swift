@@ -160,6 +160,12 @@ package final class DatagramSender: Sendable {
     }
 }
 
+/// A way for datagrams besides a UDP socket. Any thread.
+package protocol DatagramStream: AnyObject, Sendable {
+    /// Sends datagrams of `segment` bytes each, of which the last may be shorter.
+    func sendRun(_ bytes: UnsafeRawBufferPointer, segment: Int) -> DatagramSender.Outcome
+}
+
 /// Gathers one viewer's datagrams, so that the kernel gets those of the same size with one call. Used by one thread at a time.
 package final class DatagramRun {
     private let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: DatagramRun.capacity, alignment: 64)
@@ -167,6 +173,7 @@ package final class DatagramRun {
     private var segment = 0
     private var count = 0
     private var sender: DatagramSender?
+    private var stream: (any DatagramStream)?
     private var address: DatagramAddress?
     private var local: DatagramAddress?
     /// Writes that found the socket's buffer full since ``popLost()``.
@@ -183,8 +190,16 @@ package final class DatagramRun {
     package func begin(_ sender: DatagramSender, to address: DatagramAddress, from local: DatagramAddress? = nil) {
         self.flush()
         self.sender = sender
+        self.stream = nil
         self.address = address
         self.local = local
+    }
+
+    /// What follows goes by this stream.
+    package func begin(_ stream: any DatagramStream) {
+        self.flush()
+        self.stream = stream
+        self.address = nil
     }
 
     /// Room for one datagram of at most 2 KiB.
@@ -211,13 +226,18 @@ package final class DatagramRun {
 
     /// Sends what is gathered.
     package func flush() {
-        guard self.count > 0, let sender = self.sender, let address = self.address else {
-            (self.used, self.count) = (0, 0)
+        defer { (self.used, self.count) = (0, 0) }
+        guard self.count > 0 else { return }
+        let run = UnsafeRawBufferPointer(rebasing: self.bytes[..<self.used])
+        let outcome: DatagramSender.Outcome
+        if let stream = self.stream {
+            outcome = stream.sendRun(run, segment: self.segment)
+        } else if let sender = self.sender, let address = self.address {
+            outcome = sender.sendRun(run, segment: self.segment, to: address, from: self.local)
+        } else {
             return
         }
-        let run = UnsafeRawBufferPointer(rebasing: self.bytes[..<self.used])
-        if sender.sendRun(run, segment: self.segment, to: address, from: self.local) != .sent { self.lost += self.count }
-        (self.used, self.count) = (0, 0)
+        if outcome != .sent { self.lost += self.count }
     }
 
     /// Datagrams that the kernel did not take since the last call.

@@ -6,14 +6,22 @@ package struct DatagramAddress: Sendable, Hashable {
     package let port: UInt16
     /// The interface of a link-local address; otherwise 0.
     package let scope: UInt32
+    /// The number of the TCP connection by which datagrams come and go; 0: UDP.
+    package let connection: UInt32
 
     private static let mapped: UInt64 = 0xFFFF
 
-    package init(high: UInt64, low: UInt64, port: UInt16, scope: UInt32 = 0) {
+    package init(high: UInt64, low: UInt64, port: UInt16, scope: UInt32 = 0, connection: UInt32 = 0) {
         self.high = high
         self.low = low
         self.port = port
         self.scope = scope
+        self.connection = connection
+    }
+
+    /// The same address, by a TCP connection.
+    package func by(_ connection: UInt32) -> DatagramAddress {
+        DatagramAddress(high: self.high, low: self.low, port: self.port, scope: self.scope, connection: connection)
     }
 
     package init(ipv4 address: UInt32, port: UInt16) {

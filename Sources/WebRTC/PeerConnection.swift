@@ -51,6 +51,8 @@ package final class PeerConnection {
     private let bornMs: Int64
     private var paths: [Path] = []
     private var selected: DatagramAddress?
+    /// When the address in use went away, if no other has taken its place.
+    private var lostMs: Int64?
     private var dtls: DTLSAssociation?
     private var dtlsAddress: DatagramAddress?
     private var receiver: SRTPReceiver?
@@ -204,7 +206,17 @@ package final class PeerConnection {
             return
         }
         self.selected = chosen.address
+        self.lostMs = nil
         self.connectIfReady()
+    }
+
+    /// The address is gone: it was a TCP connection, which has closed. Another one takes its place, now or when the peer connects again.
+    package func lost(_ address: DatagramAddress, nowMs: Int64) {
+        self.paths.removeAll { $0.address == address }
+        guard self.selected == address else { return }
+        self.selected = nil
+        self.lostMs = nowMs
+        self.select(nowMs: nowMs)
     }
 
     // MARK: DTLS
@@ -259,9 +271,8 @@ package final class PeerConnection {
     package func tick(nowMs: Int64) {
         guard !self.isOver else { return }
         if self.state == .connected {
-            guard let path = self.paths.first(where: { $0.address == self.selected }), let answeredMs = path.answeredMs,
-                nowMs - answeredMs < Self.consentMs
-            else { return self.end(.consentExpired) }
+            let heardMs = self.paths.first { $0.address == self.selected }?.answeredMs ?? self.lostMs
+            guard let heardMs, nowMs - heardMs < Self.consentMs else { return self.end(.consentExpired) }
         } else if nowMs - self.bornMs >= Self.connectMs {
             if self.paths.isEmpty { return self.end(.neverChecked) }
             return self.end(self.selected == nil ? .neverProven : .handshake(nil))
@@ -291,7 +302,9 @@ package final class PeerConnection {
         guard !self.isOver else { return }
         if let goodbye = self.media?.goodbye(), let address = self.address { self.send(goodbye, to: address) }
         self.dtls?.close()
-        if let dtls = self.dtls, let address = self.dtlsAddress { for datagram in dtls.popDatagrams() { self.send(datagram, to: address) } }
+        if let dtls = self.dtls, let address = self.selected ?? self.dtlsAddress {
+            for datagram in dtls.popDatagrams() { self.send(datagram, to: address) }
+        }
         self.state = .over(.goodbye)
     }
 

@@ -45,6 +45,20 @@ import Testing
         #expect(!lines.contains { $0.contains("VP8") || $0.contains("AV1") || $0.contains("packetization-mode=0") })
     }
 
+    /// By TCP too, where the server says so: below all of UDP (RFC 6544 §4.2).
+    @Test func candidatesByTCP() throws {
+        var own = try Self.own()
+        own.acceptsStreams = true
+        let answer = try Negotiation(SessionOffer(Self.recorded("chromium-156"))).answer(own, session: 7)
+        #expect(
+            answer.split(separator: "\r\n").filter { $0.contains(" tcp ") } == [
+                "a=candidate:3 1 tcp 1520435199 192.0.2.1 8189 typ host tcptype passive",
+                "a=candidate:4 1 tcp 1520434943 2001:db8::1 8189 typ host tcptype passive",
+            ])
+        let read = try SessionOffer(answer).media[0].candidates
+        #expect(read.map(\.isStream) == [false, false, true, true] && read[3].address == "2001:db8::1")
+    }
+
     /// Put together of what published offers of Safari 14 to 18 have: Constrained High and Constrained Baseline, of a level that no other offers; sendrecv.
     @Test func safari() throws {
         let negotiation = try Negotiation(SessionOffer(Self.recorded("safari")))

@@ -385,6 +385,23 @@ final class Link {
         }
     }
 
+    /// A TCP connection that closes is gone at once. The client goes on by another one, and is waited for as one that does not answer.
+    @Test func aLostConnection() async throws {
+        let link = try Link()
+        #expect(try await link.connect())
+        link.peer.lost(try #require(link.peer.address), nowMs: link.nowMs)
+        #expect(link.peer.address == nil && link.peer.state == .connected)
+        link.browser.address = DatagramAddress(ipv4: 0x7F00_0001, port: 6_000).by(7)
+        link.browser.check()
+        for _ in 0..<50 { link.step() }
+        #expect(link.peer.address == link.browser.address)
+        link.peer.lost(link.browser.address, nowMs: link.nowMs)
+        for _ in 0..<29_000 { link.step() }
+        #expect(link.peer.address == nil && link.peer.state == .connected)
+        for _ in 0..<2_000 { link.step() }
+        #expect(link.peer.state == .over(.consentExpired))
+    }
+
     /// A client that never proves its address cannot make the server collect its reports.
     @Test func reportsAreBounded() async throws {
         let link = try Link()

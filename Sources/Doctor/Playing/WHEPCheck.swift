@@ -54,7 +54,7 @@ struct WHEPCheck: Sendable {
             let place = HostPort(host: candidate.address, port: candidate.port).description
             let socket: WatchingSocket
             do {
-                socket = try await WatchingSocket.open(to: SocketAddress(ipAddress: candidate.address, port: candidate.port))
+                socket = try await WatchingSocket.open(to: candidate)
             } catch {
                 silent.append("\(place) (\(error))")
                 continue
@@ -68,16 +68,22 @@ struct WHEPCheck: Sendable {
                 }
             }
             await socket.close()
-            if client.wasAnswered { return self.verdict(name, client, judge, place) }
-            silent.append(place)
+            let way = candidate.isStream ? "TCP" : "UDP"
+            if client.wasAnswered {
+                let result = self.verdict(name, client, judge, "by \(way) from \(place)")
+                guard candidate.isStream, judge.isDone, !silent.isEmpty else { return result }
+                let what = "it plays by TCP from \(place), but nothing comes back from \(silent.joined(separator: ", "))"
+                return .warn(name, what, Self.unreachable)
+            }
+            silent.append("\(place) by \(way)")
         }
-        return .fail(name, "nothing comes back from \(silent.joined(separator: ", ")) by UDP", Self.unreachable)
+        return .fail(name, "nothing comes back from \(silent.joined(separator: ", "))", Self.unreachable)
     }
 
     private func verdict(_ name: String, _ client: WatchingClient, _ judge: Judge, _ place: String) -> DoctorResult {
-        if judge.isDone { return .pass(name, "\(judge.pictures) pictures, \(judge.sound) packets of sound, by UDP from \(place)") }
+        if judge.isDone { return .pass(name, "\(judge.pictures) pictures, \(judge.sound) packets of sound, \(place)") }
         if let problem = client.problem ?? judge.problem { return .fail(name, problem, PlayChecks.advice(nil)) }
-        guard client.isConnected else { return .fail(name, "no DTLS connection with \(place)", PlayChecks.advice(nil)) }
+        guard client.isConnected else { return .fail(name, "no DTLS connection \(place)", PlayChecks.advice(nil)) }
         return .fail(
             name, "\(judge.pictures) pictures and \(judge.sound) packets of sound in \(PlayChecks.limit) s", PlayChecks.advice(nil))
     }

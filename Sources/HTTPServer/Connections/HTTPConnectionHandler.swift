@@ -249,6 +249,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch (event, self.mode) {
+        case (is ConnectionTaken, _): self.mode = .handedOff
         case (is ChannelShouldQuiesceEvent, .handedOff):
             break
         case (is ChannelShouldQuiesceEvent, .closing), (is ChannelShouldQuiesceEvent, .switching):

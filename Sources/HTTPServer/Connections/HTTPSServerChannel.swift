@@ -35,6 +35,7 @@ struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
                 let openedMs = LoopSweeper.nowMs
                 let place = try shared.admit(channel)
                 place.secured()
+                try shared.meetNeighbor(channel, place)
                 let isAdmitted = place.refusal == nil
                 // A refused connection is not offered HTTP/2, so that its answer is in HTTP/1.1.
                 let tls = NIOSSLServerHandler(context: isAdmitted ? certificate.currentForHTTP : certificate.current)

@@ -21,19 +21,23 @@ package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
         private let bounds: Live<HTTPLimits>
         package let handoffs: [any HTTPHandoff]
         let loopPart: (any HTTPLoopPart)?
+        /// What is spoken on the ports besides HTTP.
+        let neighbor: (any PortNeighbor)?
         package let sweepers: LoopSweepers
         private let places: HTTPPlaces
         /// What all clients make the server hold.
         package let holdings: HTTPHoldings
 
         package init(
-            limits: HTTPLimits, loopPart: (any HTTPLoopPart)? = nil, handoffs: [any HTTPHandoff], sweepers: LoopSweepers,
+            limits: HTTPLimits, loopPart: (any HTTPLoopPart)? = nil, neighbor: (any PortNeighbor)? = nil, handoffs: [any HTTPHandoff],
+            sweepers: LoopSweepers,
             access: ServerConfig.Access,
             clients: ClientAddresses, proxies: ProxyEntrance, counters: ServerCounters, ledger: MemoryLedger
         ) {
             self.bounds = Live(limits)
             self.handoffs = handoffs
             self.loopPart = loopPart
+            self.neighbor = neighbor
             self.sweepers = sweepers
             self.holdings = HTTPHoldings(ledger)
             self.places = HTTPPlaces(
@@ -57,6 +61,12 @@ package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
             try channel.syncOptions?.setOption(.tcpOption(.tcp_nodelay), value: 1)
             try channel.syncOptions?.setOption(.socketOption(.so_keepalive), value: 1)
             return place
+        }
+
+        /// Lets the neighbor look at the connection's first byte. Before the handlers of TLS and HTTP.
+        func meetNeighbor(_ channel: any Channel, _ place: HTTPPlace) throws {
+            guard let neighbor = self.neighbor else { return }
+            try channel.pipeline.syncOperations.addHandler(FirstByteHandler(neighbor, place))
         }
 
         /// Sets up HTTP/1.1 on a connection that delivers the client's plain bytes. On its loop.
@@ -90,6 +100,7 @@ package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
         return channel.eventLoop.makeCompletedFuture {
             do {
                 let place = try shared.admit(channel)
+                try shared.meetNeighbor(channel, place)
                 return try shared.speakHTTP1(on: channel, since: LoopSweeper.nowMs, place, isSecure: false)
             } catch {
                 // Nothing else closes the channel, and its place would leak.

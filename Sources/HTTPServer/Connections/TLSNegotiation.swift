@@ -54,6 +54,9 @@ final class TLSNegotiation<Conversation: Sendable>: ChannelInboundHandler, Remov
         case TLSUserEvent.handshakeCompleted(let chosen): self.shaken(chosen, context)
         // The handshake may be under way. The conversation behind it learns of the shutdown.
         case is ChannelShouldQuiesceEvent: self.isQuiescing = true
+        case is ConnectionTaken:
+            self.sweeper.remove(self)
+            self.begun.fail(ChannelError.eof)
         case ChannelEvent.inputClosed as ChannelEvent: context.close(promise: nil)
         default: context.fireUserInboundEventTriggered(event)
         }

@@ -161,9 +161,10 @@ package struct WHEPEndpoint: HTTPPart {
         }
         let source = UInt32.random(in: 1...(UInt32.max - 2))
         let dtls = try self.services.dtls()
-        let own = Negotiation.Own(
+        var own = Negotiation.Own(
             user: SecretText.hex(Self.random(8)), password: SecretText.hex(Self.random(16)), fingerprint: dtls.fingerprint,
             candidates: candidates, videoSource: source, repeatSource: source + 1, soundSource: source + 2)
+        own.acceptsStreams = self.services.port.acceptsStreams
         let token = SecretText.hex(Self.random(Self.tokenLength / 2))
         try await self.begin(play, negotiation, own, dtls, token, packets, client: request.headers[.userAgent])
         let base = self.base(of: request, page, channel)

@@ -1,6 +1,7 @@
+import HTTPServer
 import Listening
 import Logging
-import NIOCore
+package import NIOCore
 import NIOPosix
 import ServiceLifecycle
 import Sockets
@@ -8,7 +9,8 @@ package import Support
 import Synchronization
 import WebRTC
 
-/// The UDP port of all WebRTC viewers. Gives each datagram to the viewer that it is for, on that viewer's loop. A service of the server's group.
+/// The UDP port of all WebRTC viewers, and their TCP connections. Gives each datagram to the viewer that it is for, on that viewer's loop. A service of the
+/// server's group.
 ///
 /// A check of ICE names its viewer by the user name in it; anything else counts only from an address from which a viewer's right check has come. All
 /// the rest is dropped without a word and counted: an answer would serve those who forge their addresses.
@@ -19,18 +21,26 @@ package final class WebRTCPort: Service, Sendable {
     private let rows = Mutex(Rows())
     private let strangers = Atomic<UInt64>(0)
     private let unsent = Atomic<UInt64>(0)
+    /// Whether clients may come by TCP, at the same port number.
+    private let streams = Atomic<Bool>(false)
+    private let listener = Mutex<(any Channel)?>(nil)
+    let ledger: MemoryLedger
 
     private struct Rows {
         var byUser: [String: WebRTCViewer.Inbox] = [:]
         var byAddress: [DatagramAddress: WebRTCViewer.Inbox] = [:]
+        /// TCP connections by their numbers.
+        var streams: [UInt32: WebRTCStream] = [:]
+        var lastStream: UInt32 = 0
     }
 
     /// Bytes of the kernel's buffers: bursts of joiners go out, and checks of thousands of viewers come in.
     private static let bufferBytes = 4 << 20
     /// Longest datagram that a viewer's client sends.
-    private static let longest = 2_048
+    private static let longest = DatagramFrames.longest
 
-    init(_ address: HostPort, log: Logger) {
+    init(_ address: HostPort, _ ledger: MemoryLedger, log: Logger) {
+        self.ledger = ledger
         self.address = Mutex(address)
         self.log = log
     }
@@ -41,6 +51,15 @@ package final class WebRTCPort: Service, Sendable {
     package var lost: UInt64 { self.unsent.load(ordering: .relaxed) }
     func count(lost: Int) { if lost > 0 { self.unsent.add(UInt64(lost), ordering: .relaxed) } }
 
+    /// Viewers' TCP connections, those that have not shown whose they are too.
+    package var connections: Int { self.rows.withLock { $0.streams.count } }
+    package var acceptsStreams: Bool { self.streams.load(ordering: .relaxed) }
+    /// Clients may come by TCP from now on: HTTP listens at the port's number, or this listener of the port's own.
+    package func acceptStreams(of listener: (any Channel)? = nil) {
+        self.listener.withLock { $0 = listener }
+        self.streams.store(true, ordering: .relaxed)
+    }
+
     /// Sends to viewers; nil until the port is bound.
     var sender: DatagramSender? { self.bound.withLock { $0?.sender } }
     /// The port's number; nil until it is bound.
@@ -49,10 +68,12 @@ package final class WebRTCPort: Service, Sendable {
 
     /// Binds the port, that of `http` if the settings name none. Returns the address in use. Throws ``ListenError``.
     package func bind(default http: HostPort) async throws -> HostPort {
-        let address = self.address.withLock { address in
-            if address.port < 0 { address = http }
-            return address
-        }
+        try await self.bind(to: self.address.withLock { $0.port < 0 ? http : $0 })
+    }
+
+    /// The same, at an address whatever the settings say.
+    package func bind(to address: HostPort) async throws -> HostPort {
+        self.address.withLock { $0 = address }
         let bootstrap = DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.socketOption(.so_sndbuf), value: .init(Self.bufferBytes))
             .channelOption(.socketOption(.so_rcvbuf), value: .init(Self.bufferBytes))
@@ -86,6 +107,7 @@ package final class WebRTCPort: Service, Sendable {
     package func run() async throws {
         try? await gracefulShutdown()
         let bound = self.bound.withLock { $0 }
+        try? await self.listener.withLock { $0 }?.close()
         try? await bound?.channel.close()
     }
 
@@ -94,10 +116,20 @@ package final class WebRTCPort: Service, Sendable {
     func add(_ inbox: WebRTCViewer.Inbox, user: String) { self.rows.withLock { $0.byUser[user] = inbox } }
 
     /// What comes from this address is the viewer's from now on.
-    func add(_ inbox: WebRTCViewer.Inbox, address: DatagramAddress) { self.rows.withLock { $0.byAddress[address] = inbox } }
+    func add(_ inbox: WebRTCViewer.Inbox, address: DatagramAddress) {
+        let stream = self.rows.withLock { rows in
+            rows.byAddress[address] = inbox
+            return rows.streams[address.connection]
+        }
+        if let stream { stream.prove(inbox) } else if address.connection != 0 { inbox.lost(address) }
+    }
 
     func remove(_ inbox: WebRTCViewer.Inbox, address: DatagramAddress) {
-        self.rows.withLock { rows in if rows.byAddress[address] === inbox { rows.byAddress[address] = nil } }
+        let stream = self.rows.withLock { rows in
+            if rows.byAddress[address] === inbox { rows.byAddress[address] = nil }
+            return rows.streams[address.connection]
+        }
+        stream?.end()
     }
 
     func remove(_ inbox: WebRTCViewer.Inbox, user: String) {
@@ -113,6 +145,41 @@ package final class WebRTCPort: Service, Sendable {
         return self.rows.withLock { $0.byUser[user] }
     }
 
+    /// Gives the datagram to its viewer. `local`: where it came to, if this machine has several addresses. Returns false for one that is dropped.
+    @discardableResult
+    func receive(_ datagram: ByteBuffer, from address: DatagramAddress, at local: DatagramAddress?) -> Bool {
+        if let inbox = self.inbox(of: datagram, from: address), inbox.give(datagram, from: address, at: local) { return true }
+        self.strangers.add(1, ordering: .relaxed)
+        return false
+    }
+
+    // MARK: TCP
+
+    /// A new connection's number; unlike all others, and not 0.
+    fileprivate func number() -> UInt32 {
+        self.rows.withLock { rows in
+            repeat { rows.lastStream &+= 1 } while rows.lastStream == 0 || rows.streams[rows.lastStream] != nil
+            return rows.lastStream
+        }
+    }
+
+    func add(_ stream: WebRTCStream) { self.rows.withLock { $0.streams[stream.address.connection] = stream } }
+    func remove(_ stream: WebRTCStream) { self.rows.withLock { $0.streams[stream.address.connection] = nil } }
+
+    /// The connection that stands for the address; nil for one of UDP, and for one that has gone.
+    func stream(_ address: DatagramAddress) -> WebRTCStream? {
+        address.connection == 0 ? nil : self.rows.withLock { $0.streams[address.connection] }
+    }
+
+    /// Sends one datagram. `local`: the address of this machine that it comes from; nil: the one that the system chooses.
+    func send(_ bytes: UnsafeRawBufferPointer, to address: DatagramAddress, from local: DatagramAddress?) {
+        guard address.connection == 0 else {
+            _ = self.stream(address)?.sendRun(bytes, segment: bytes.count)
+            return
+        }
+        _ = self.sender?.send(bytes, to: address, from: local)
+    }
+
     private final class Demultiplexer: ChannelInboundHandler, Sendable {
         typealias InboundIn = AddressedEnvelope<ByteBuffer>
 
@@ -122,16 +189,21 @@ package final class WebRTCPort: Service, Sendable {
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             let envelope = self.unwrapInboundIn(data)
-            guard let address = DatagramAddress(envelope.remoteAddress), let inbox = self.port.inbox(of: envelope.data, from: address),
-                inbox.give(
-                    envelope.data, from: address, at: envelope.metadata?.packetInfo.flatMap { DatagramAddress($0.destinationAddress) })
-            else {
-                self.port.strangers.add(1, ordering: .relaxed)
-                return
-            }
+            guard let address = DatagramAddress(envelope.remoteAddress) else { return }
+            let local = envelope.metadata?.packetInfo.flatMap { DatagramAddress($0.destinationAddress) }
+            self.port.receive(envelope.data, from: address, at: local)
         }
 
         // A port unreachable somewhere is no matter of the port's.
         func errorCaught(context: ChannelHandlerContext, error: any Error) {}
+    }
+}
+
+extension WebRTCPort: PortNeighbor {
+    package func handler(_ channel: any Channel, firstByte: UInt8, keep: @escaping () -> Void) -> (any ChannelInboundHandler)? {
+        guard self.acceptsStreams, DatagramFrames.mayBegin(with: firstByte),
+            let address = channel.remoteAddress.flatMap({ DatagramAddress($0) })
+        else { return nil }
+        return WebRTCStream(address.by(self.number()), channel, self, keep: keep)
     }
 }

@@ -45,7 +45,7 @@ package final class WebRTCServices: Sendable {
         self.playback = playback
         self.packets = packets
         // A port of -1 stands for that of http.listen, known once that is bound.
-        self.port = WebRTCPort(playback.config.webrtc.listen ?? HostPort(host: "", port: -1), log: playback.log)
+        self.port = WebRTCPort(playback.config.webrtc.listen ?? HostPort(host: "", port: -1), packets.ledger, log: playback.log)
         do throws(DTLSError) {
             self.context = .success(try DTLSContext())
         } catch {

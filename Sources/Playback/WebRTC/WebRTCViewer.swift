@@ -58,6 +58,9 @@ final class WebRTCViewer: LiveConnection {
             return true
         }
 
+        /// A TCP connection of the viewer's has closed.
+        func lost(_ address: DatagramAddress) { self.call { $0.lost(address) } }
+
         func call(_ body: @escaping @Sendable (WebRTCViewer) -> Void) {
             self.loop.relay.eventLoop.execute { self.viewer.value.map(body) }
         }
@@ -92,6 +95,8 @@ final class WebRTCViewer: LiveConnection {
     private var known: Set<DatagramAddress> = []
     /// Where what came from each of them came to.
     private var locals: [DatagramAddress: DatagramAddress] = [:]
+    /// The TCP connection by which media goes, if it does.
+    private var stream: WebRTCStream?
     private var timer: Scheduled<Void>?
     /// Bytes that may go out now, and when they were counted.
     private var allowance = WebRTCViewer.breathBytes
@@ -247,17 +252,35 @@ final class WebRTCViewer: LiveConnection {
     // MARK: Out
 
     private func sendWaiting() {
-        guard let sender = self.services.port.sender else { return }
         for (address, bytes) in self.peer.popDatagrams() {
-            _ = bytes.withUnsafeBytes { sender.send($0, to: address, from: self.locals[address]) }
+            bytes.withUnsafeBytes { self.services.port.send($0, to: address, from: self.locals[address]) }
         }
     }
 
     /// Points the loop's run at this viewer. Returns false if nothing may be sent.
     private func aim() -> Bool {
-        guard let sender = self.services.port.sender, let address = self.peer.address else { return false }
+        guard let address = self.peer.address else { return false }
+        if address.connection != 0 {
+            if self.stream?.address != address { self.stream = self.services.port.stream(address) }
+            guard let stream = self.stream else { return false }
+            self.run.begin(stream)
+            return true
+        }
+        self.stream = nil
+        guard let sender = self.services.port.sender else { return false }
         self.run.begin(sender, to: address, from: self.locals[address])
         return true
+    }
+
+    /// Its TCP connection has taken what was to be sent.
+    func hasRoom() { if let viewer = self.viewer { self.loop.relay.pump(viewer) } }
+
+    /// One of its TCP connections has closed.
+    fileprivate func lost(_ address: DatagramAddress) {
+        guard !self.isOver else { return }
+        if self.stream?.address == address { self.stream = nil }
+        self.peer.lost(address, nowMs: self.loop.relay.nowMs)
+        self.followAddresses()
     }
 
     private func flush() {
@@ -304,10 +327,10 @@ final class WebRTCViewer: LiveConnection {
         let nowMs = self.loop.relay.nowMs
         self.peer.tick(nowMs: nowMs)
         self.follow(nowMs: nowMs)
-        guard !self.isOver, let report = self.peer.reportsDue(nowMs: nowMs, wallMs: WallClock.ms), let sender = self.services.port.sender,
-            let address = self.peer.address
-        else { return }
-        _ = report.withUnsafeBytes { sender.send($0, to: address, from: self.locals[address]) }
+        guard !self.isOver, let report = self.peer.reportsDue(nowMs: nowMs, wallMs: WallClock.ms), let address = self.peer.address else {
+            return
+        }
+        report.withUnsafeBytes { self.services.port.send($0, to: address, from: self.locals[address]) }
     }
 
     func sweep(nowMs: Int64) {
@@ -425,7 +448,7 @@ final class WebRTCViewer: LiveConnection {
 }
 
 extension WebRTCViewer: ViewerSink {
-    var isReady: Bool { !self.isOver && self.allowance > 0 && self.peer.address != nil }
+    var isReady: Bool { !self.isOver && self.allowance > 0 && self.peer.address != nil && self.stream?.isFull != true }
     var line: DirectLine? { nil }
 
     func deliver(_ message: EncodedMessage) {
@@ -492,7 +515,7 @@ extension PeerConnection.End {
         switch self {
         case .goodbye: nil
         case .neverChecked:
-            "no ICE check of the client reached the UDP port: it is closed on the way, or the offered address is not this server's"
+            "no ICE check of the client reached the port: it is closed on the way, or the offered address is not this server's"
                 + " (webrtc.listen, webrtc.addresses)"
         case .neverProven:
             "\(peer.checks) ICE checks came from \(peer.addresses.map(\.text).joined(separator: ", ")), but the client answered none of ours"
@@ -503,8 +526,8 @@ extension PeerConnection.End {
 }
 
 extension DatagramAddress {
-    /// "192.0.2.1:8189"
+    /// "192.0.2.1:8189", " by TCP"
     var text: String {
-        HostPort(host: IPText.text(self.bytes), port: Int(self.port)).description
+        HostPort(host: IPText.text(self.bytes), port: Int(self.port)).description + (self.connection == 0 ? "" : " by TCP")
     }
 }

@@ -161,6 +161,8 @@ package struct Negotiation: Sendable, Equatable {
         package var fingerprint: Fingerprint
         /// "192.0.2.1 8189", the addresses at which the server's port is reached, the best first.
         package var candidates: [(address: String, port: Int)]
+        /// Whether these take TCP connections too.
+        package var acceptsStreams = false
         package var videoSource: UInt32
         package var repeatSource: UInt32
         package var soundSource: UInt32
@@ -226,6 +228,12 @@ package struct Negotiation: Sendable, Equatable {
             // RFC 8445 §5.1.2.1: type preference 126 of host candidates, then their order, then component 1.
             let priority = 126 << 24 | max(0, 65_535 - index) << 8 | 255
             lines.append("a=candidate:\(index + 1) 1 udp \(priority) \(candidate.address) \(candidate.port) typ host")
+        }
+        for (index, candidate) in own.candidates.enumerated() where own.acceptsStreams {
+            // RFC 6544 §4.2: below all of UDP, and direction preference 4 of passive candidates.
+            let priority = 90 << 24 | (4 << 13 | max(0, 8_191 - index)) << 8 | 255
+            let number = own.candidates.count + index + 1
+            lines.append("a=candidate:\(number) 1 tcp \(priority) \(candidate.address) \(candidate.port) typ host tcptype passive")
         }
         return lines + ["a=end-of-candidates"]
     }

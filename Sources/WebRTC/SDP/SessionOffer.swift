@@ -60,6 +60,8 @@ package struct SessionOffer: Sendable, Equatable {
     package struct Candidate: Sendable, Equatable {
         package var address: String
         package var port: Int
+        /// It takes TCP connections (RFC 6544); otherwise it is one of UDP.
+        package var isStream = false
     }
 
     package var media: [Media] = []
@@ -224,13 +226,17 @@ package struct SessionOffer: Sendable, Equatable {
         }
     }
 
-    /// RFC 8839 §5.1: `a=candidate:1 1 udp 2130706431 192.0.2.1 8189 typ host`.
+    /// RFC 8839 §5.1, RFC 6544 §4.5: `a=candidate:1 1 udp 2130706431 192.0.2.1 8189 typ host`, `… tcp … typ host tcptype passive`.
     private mutating func readCandidate(_ value: Substring) {
         let words = value.split(separator: " ")
-        guard words.count >= 8, words[1] == "1", words[2].lowercased() == "udp", let port = Int(words[5]), (1...65_535).contains(port),
-            words[4].utf8.count <= 64
-        else { return }
-        self.edit { media in if media.candidates.count < 16 { media.candidates.append(Candidate(address: String(words[4]), port: port)) } }
+        guard words.count >= 8, words[1] == "1", let port = Int(words[5]), (1...65_535).contains(port), words[4].utf8.count <= 64 else {
+            return
+        }
+        let isStream = words[2].lowercased() == "tcp"
+        guard isStream ? words.dropFirst(8).starts(with: ["tcptype", "passive"]) : words[2].lowercased() == "udp" else { return }
+        self.edit { media in
+            if media.candidates.count < 16 { media.candidates.append(Candidate(address: String(words[4]), port: port, isStream: isStream)) }
+        }
     }
 
     private mutating func edit(_ change: (inout Media) -> Void) {

@@ -17,21 +17,25 @@ final class WHEPViewer: Sendable {
 
     private let seen = Mutex(Seen())
     private let isClosed = Mutex(false)
+    private let socket: WatchingSocket
     /// The address of its session.
     let session: String
 
-    private init(session: String) { self.session = session }
+    private init(session: String, _ socket: WatchingSocket) {
+        self.session = session
+        self.socket = socket
+    }
 
-    /// Offers to `url`, "http://127.0.0.1:8080/whep/live/cam1", and begins to play.
-    static func open(_ url: String) async throws -> WHEPViewer {
+    /// Offers to `url`, "http://127.0.0.1:8080/whep/live/cam1", and begins to play. `byTCP`: as in a network that lets no UDP through.
+    static func open(_ url: String, byTCP: Bool = false) async throws -> WHEPViewer {
         let client = try WatchingClient()
         let answer = try await HTTPAnswer.call("POST", url, body: Data(client.offer.utf8), headers: ["Content-Type": "application/sdp"])
         guard answer.status == 201, let session = answer.headers["location"] else {
             throw TimedOut(description: "the offer was answered with \(answer.status): \(answer.text)")
         }
-        let candidate = try client.read(answer: answer.text).first.orThrow()
-        let socket = try await WatchingSocket.open(to: SocketAddress(ipAddress: candidate.address, port: candidate.port))
-        let viewer = WHEPViewer(session: session)
+        let candidate = try client.read(answer: answer.text).first { $0.isStream == byTCP }.orThrow()
+        let socket = try await WatchingSocket.open(to: candidate)
+        let viewer = WHEPViewer(session: session, socket)
         Task {
             await socket.run(client, forSeconds: 600) { media in
                 viewer.seen.withLock { seen in
@@ -58,6 +62,9 @@ final class WHEPViewer: Sendable {
         let times = [start] + self.units.filter { $0 > start } + [.now]
         return zip(times.dropFirst(), times).map { $0 - $1 }.max() ?? .zero
     }
+
+    /// Stops reading, as behind a network that stands still, or goes on.
+    func hold(_ holds: Bool) { self.socket.hold(holds) }
 
     func close() { self.isClosed.withLock { $0 = true } }
 }
