@@ -72,8 +72,10 @@ enum Budget {
         RelayLoop.publish(try publisher.header(ms: clock.nowMs), to: stream, token: token)
         for number in 0..<load.frames {
             clock.advance(Self.frameMs)
-            let frames = try publisher.read(isKeyframe: number % Self.framesPerGroup == 0, ms: clock.nowMs)
-            RelayLoop.publish(frames, to: stream, token: token)
+            // One frame a read, as devices send them.
+            for frame in try publisher.read(isKeyframe: number % Self.framesPerGroup == 0, ms: clock.nowMs) {
+                RelayLoop.publish(frame, to: stream, token: token)
+            }
             for loop in loops { loop.run() }
             drain.waitUntilTaken()
             if number % Self.framesPerSweep == 0 { for relay in relays { relay.sweep() } }

@@ -53,7 +53,7 @@ import Testing
                     "POST", "http://127.0.0.1:\(server.httpPort)/whep/live/cam1", body: Data(offer.utf8),
                     headers: ["Content-Type": "application/sdp"])
                 #expect(answer.status == 201, "\(answer.text)")
-                return answer.text.split(separator: "\r\n").filter { $0.hasPrefix("a=candidate:") }.map {
+                return answer.text.split(separator: "\r\n").filter { $0.hasPrefix("a=candidate:") && $0.contains(" udp ") }.map {
                     String($0.split(separator: " ")[4])
                 }
             }
