@@ -194,7 +194,7 @@ package final class Server: Sendable {
             address = try await port.bind(to: HostPort(host: http[0].host, port: 0))
         }
         guard self.config.webrtc.acceptsTCP else { return address }
-        if http.contains(where: { $0.port == address.port }) {
+        if http.contains(where: { $0.port == address.port && ($0.isEverywhere || $0.host == address.host) }) {
             port.acceptStreams()
             return address
         }

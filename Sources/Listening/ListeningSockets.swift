@@ -83,7 +83,8 @@ package final class ListeningSockets: Sendable {
             self.log.warning(
                 "A socket that was passed on is closed: no setting names its address",
                 metadata: [
-                    "address": "\(socket.address)", "expected": "the address of rtmp.listen, rtmps.listen, http.listen or https.listen",
+                    "address": "\(socket.address)",
+                    "expected": "the address of rtmp.listen, rtmps.listen, http.listen, https.listen or webrtc.listen",
                 ])
             LibC.close(socket.descriptor)
         }

@@ -50,7 +50,8 @@ struct WHEPCheck: Sendable {
         }
         guard !candidates.isEmpty else { return .fail(name, "the answer names no address", Self.unreachable) }
         var silent: [String] = []
-        for candidate in candidates.prefix(Self.mostAddresses) {
+        let udp = candidates.filter { !$0.isStream }.prefix(Self.mostAddresses)
+        for candidate in udp + candidates.filter(\.isStream).prefix(Self.mostAddresses) {
             let place = HostPort(host: candidate.address, port: candidate.port).description
             let socket: WatchingSocket
             do {

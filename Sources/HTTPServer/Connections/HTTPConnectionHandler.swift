@@ -44,6 +44,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     /// NIO's codec, which leaves the pipeline when the connection is taken.
     let codec: [any RemovableChannelHandler]
     var state: HTTPConnectionState
+    /// A neighbor of HTTP has the connection.
+    private var isNeighbors = false
     var mode = Mode.http
     var context: ChannelHandlerContext?
     /// The newest request is the connection's last, whose answer says so; later ones are ignored (RFC 9112 §9.6). NIO's decoder stops for
@@ -249,7 +251,9 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch (event, self.mode) {
-        case (is ConnectionTaken, _): self.mode = .handedOff
+        case (is ConnectionTaken, _):
+            self.mode = .handedOff
+            self.isNeighbors = true
         case (is ChannelShouldQuiesceEvent, .handedOff):
             break
         case (is ChannelShouldQuiesceEvent, .closing), (is ChannelShouldQuiesceEvent, .switching):
@@ -387,6 +391,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        // Hummingbird knows nothing of it: the server ends.
+        if self.isNeighbors { return context.close(promise: promise) }
         switch (self.mode, mode) {
         case (.switching, .input), (.handedOff, .input):
             // Hummingbird closes the input when the server is cancelled.

@@ -18,6 +18,8 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private let neighbor: any PortNeighbor
     private let place: HTTPPlace
+    /// The server is shutting down: nothing new begins.
+    private var isQuiescing = false
 
     init(_ neighbor: any PortNeighbor, _ place: HTTPPlace) {
         self.neighbor = neighbor
@@ -27,7 +29,7 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = self.unwrapInboundIn(data)
         // A connection without a place gets its refusal in HTTP.
-        if self.place.refusal == nil, let first = bytes.getInteger(at: bytes.readerIndex, as: UInt8.self),
+        if self.place.refusal == nil, !self.isQuiescing, let first = bytes.getInteger(at: bytes.readerIndex, as: UInt8.self),
             let handler = self.neighbor.handler(context.channel, firstByte: first, keep: { [place] in place.work() })
         {
             do {
@@ -40,6 +42,11 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
         context.fireChannelRead(data)
         context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
     }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ChannelShouldQuiesceEvent { self.isQuiescing = true }
+        context.fireUserInboundEventTriggered(event)
+    }
 }
 
 extension HTTPServerChannel.Shared {
@@ -50,7 +57,8 @@ extension HTTPServerChannel.Shared {
             let place = try self.admit(channel)
             guard place.refusal == nil else { return channel.close(promise: nil) }
             // A proxy's connection waits for its header: then the first byte is what follows.
-            try channel.pipeline.syncOperations.addHandlers([FirstByteHandler(neighbor, place), NeighborEnd()])
+            let end = NeighborEnd(channel, within: self.limits.headMs)
+            try channel.pipeline.syncOperations.addHandlers([FirstByteHandler(neighbor, place), end])
         } catch {
             channel.close(promise: nil)
             throw error
@@ -67,15 +75,27 @@ extension HTTPServerChannel.Shared {
         return try await sockets.listen(scheme, on: address, bootstrap)
     }
 
-    /// Closes connections that begin otherwise.
+    /// Closes connections that begin otherwise, or not in time.
     private final class NeighborEnd: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
+
+        private var isTaken = false
+
+        init(_ channel: any Channel, within ms: Int64) {
+            channel.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(ms)) { [weak self] in
+                if self?.isTaken == false { channel.close(promise: nil) }
+            }
+        }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) { context.close(promise: nil) }
         func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
         func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-            if event is ChannelShouldQuiesceEvent { context.close(promise: nil) }
+            switch event {
+            case is ConnectionTaken: self.isTaken = true
+            case is ChannelShouldQuiesceEvent: context.close(promise: nil)
+            default: context.fireUserInboundEventTriggered(event)
+            }
         }
     }
 }

@@ -106,6 +106,7 @@ package final class WebRTCPort: Service, Sendable {
     /// Runs until the group shuts down gracefully.
     package func run() async throws {
         try? await gracefulShutdown()
+        self.streams.store(false, ordering: .relaxed)
         let bound = self.bound.withLock { $0 }
         try? await self.listener.withLock { $0 }?.close()
         try? await bound?.channel.close()
@@ -125,8 +126,9 @@ package final class WebRTCPort: Service, Sendable {
     }
 
     func remove(_ inbox: WebRTCViewer.Inbox, address: DatagramAddress) {
-        let stream = self.rows.withLock { rows in
-            if rows.byAddress[address] === inbox { rows.byAddress[address] = nil }
+        let stream = self.rows.withLock { rows -> WebRTCStream? in
+            guard rows.byAddress[address] === inbox else { return nil }
+            rows.byAddress[address] = nil
             return rows.streams[address.connection]
         }
         stream?.end()

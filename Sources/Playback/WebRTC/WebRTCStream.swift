@@ -33,7 +33,10 @@ final class WebRTCStream: ChannelInboundHandler, DatagramStream, @unchecked Send
 
     /// Time for a right check.
     private static let proofTime = TimeAmount.seconds(10)
+    /// So many are looked for at most, in all before the proof and in one read after it.
     private static let mostStrangers = 16
+    /// Time for what was sent to a viewer that has ended.
+    private static let farewell = TimeAmount.seconds(2)
     /// Bytes on their way past which the viewer waits: a fifth of a second of 2 Mbit/s.
     private static let fullBytes = 48 << 10
     /// Bytes past which datagrams are lost, as they are by UDP.
@@ -54,6 +57,7 @@ final class WebRTCStream: ChannelInboundHandler, DatagramStream, @unchecked Send
         // What is not sent soon is not worth sending: it waits here, where the viewer sees it.
         try? context.channel.syncOptions?.setOption(.tcpOption(.tcpNotSentLowWater), value: .init(Self.fullBytes / 4))
         try? context.channel.syncOptions?.setOption(.tcpOption(.tcp_nodelay), value: 1)
+        try? context.channel.syncOptions?.setOption(.tcpOption(.tcpUserTimeout), value: ViewerSocket.timeoutMs)
         self.loop.assumeIsolated().scheduleTask(in: Self.proofTime) { [weak self] in
             guard let self, self.inbox == nil else { return }
             self.close()
@@ -66,14 +70,18 @@ final class WebRTCStream: ChannelInboundHandler, DatagramStream, @unchecked Send
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = self.unwrapInboundIn(data)
         do throws(DatagramFrames.Problem) {
-            var datagrams: [ByteBuffer] = []
+            let (port, address) = (self.port, self.address)
+            var strangers = self.inbox == nil ? self.strangers : 0
             let problem = bytes.withUnsafeReadableBytes { raw -> DatagramFrames.Problem? in
                 do throws(DatagramFrames.Problem) {
-                    try self.frames.read(raw) { datagrams.append(ByteBuffer(bytes: $0)) }
+                    try self.frames.read(raw) { datagram in
+                        guard strangers < Self.mostStrangers else { return }
+                        if !port.receive(ByteBuffer(bytes: datagram), from: address, at: nil) { strangers += 1 }
+                    }
                     return nil
                 } catch { return error }
             }
-            for datagram in datagrams where !self.port.receive(datagram, from: self.address, at: nil) { self.strangers += 1 }
+            self.strangers = strangers
             if let problem { throw problem }
         } catch {
             return self.close()
@@ -104,6 +112,7 @@ final class WebRTCStream: ChannelInboundHandler, DatagramStream, @unchecked Send
     func prove(_ inbox: WebRTCViewer.Inbox) {
         self.loop.execute {
             guard self.context != nil else { return inbox.lost(self.address) }
+            if let former = self.inbox, former !== inbox { former.lost(self.address) }
             self.inbox = inbox
             self.keep()
         }
@@ -114,7 +123,8 @@ final class WebRTCStream: ChannelInboundHandler, DatagramStream, @unchecked Send
         self.loop.execute {
             self.inbox = nil
             self.isEnding = true
-            if self.unsent.load(ordering: .relaxed) == 0 { self.close() }
+            guard self.unsent.load(ordering: .relaxed) > 0 else { return self.close() }
+            self.loop.assumeIsolated().scheduleTask(in: Self.farewell) { [weak self] in self?.close() }
         }
     }
 

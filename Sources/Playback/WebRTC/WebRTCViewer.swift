@@ -181,7 +181,8 @@ final class WebRTCViewer: LiveConnection {
         let packets = self.peer.popControlPackets()
         guard !packets.isEmpty, let media = self.peer.media, self.aim() else { return }
         if packets.contains(.goodbye) { return self.close(.clientClosed, detail: nil) }
-        let wantsKeyframe = media.receive(packets, nowMs: nowMs, to: self.run)
+        // By TCP nothing is lost but what it was too full for, and more would not help that.
+        let wantsKeyframe = media.receive(packets, nowMs: nowMs, repeats: self.stream == nil, to: self.run)
         self.flush()
         if wantsKeyframe {
             self.record(.received, .message, "keyframe wanted", lasts: false)
@@ -448,7 +449,10 @@ final class WebRTCViewer: LiveConnection {
 }
 
 extension WebRTCViewer: ViewerSink {
-    var isReady: Bool { !self.isOver && self.allowance > 0 && self.peer.address != nil && self.stream?.isFull != true }
+    var isReady: Bool { !self.isOver && self.allowance > 0 && self.peer.address != nil && !self.isStreamFull }
+
+    /// Whether the TCP connection by which media goes has not taken what it got.
+    private var isStreamFull: Bool { self.stream.map { $0.address == self.peer.address && $0.isFull } ?? false }
     var line: DirectLine? { nil }
 
     func deliver(_ message: EncodedMessage) {

@@ -186,13 +186,14 @@ package final class MediaSender {
 
     // MARK: The viewer's reports
 
-    /// Handles RTCP. Returns true if the viewer needs a keyframe, which it is given at most twice a second.
-    package func receive(_ packets: [ControlPacket], nowMs: Int64, to output: some PacketOutput) -> Bool {
+    /// Handles RTCP. `repeats`: whether packets that the viewer lacks go out again. Returns true if it needs a keyframe, which it is given at most twice a second.
+    package func receive(_ packets: [ControlPacket], nowMs: Int64, repeats: Bool = true, to output: some PacketOutput) -> Bool {
         var wantsKeyframe = false
         for packet in packets {
             switch packet {
             case .report(let report): self.note(report, nowMs: nowMs)
-            case .missing(let source, let numbers) where source == self.video.source: self.repeatPackets(numbers, nowMs: nowMs, to: output)
+            case .missing(let source, let numbers) where source == self.video.source && repeats:
+                self.repeatPackets(numbers, nowMs: nowMs, to: output)
             case .keyframeWanted(let source) where source == self.video.source || source == 0:
                 self.keyframeRequests += 1
                 wantsKeyframe = true

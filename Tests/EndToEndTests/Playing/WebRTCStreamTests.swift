@@ -58,6 +58,19 @@ import WebRTC
         }
     }
 
+    /// A viewer that ends and never reads what it was sent last: its connection is closed all the same.
+    @Test func anEndThatNobodyReads() async throws {
+        try await Self.run(.own) { server in
+            let viewer = try await WHEPViewer.open("\(server.http)/whep/live/cam", byTCP: true)
+            try await eventually("pictures") { viewer.units.count > 20 }
+            viewer.hold(true)
+            try await eventually("the viewer to be behind") { try await Self.behindMs(server) > 1_000 }
+            #expect(try await HTTPAnswer.call("DELETE", viewer.session).status == 200)
+            try await eventually("its connection to be closed") { server.server.parts.webrtc.port.connections == 0 }
+            viewer.close()
+        }
+    }
+
     /// Connections that are no viewer's are closed, and nobody else is disturbed.
     @Test func strangers() async throws {
         try await Self.run(.http) { server in
