@@ -129,7 +129,7 @@ VERIFY = [
          reads=(*SERVER, "Tests/Console")),
     Step("apps", "the other cases of the apps' clients", python("Apps", "--earshot", EARSHOT, "--without", ",".join(APPS)), 230,
          reads=(*SERVER, "Tests/Apps", "Tests/Console", "docs/apps")),
-    Step("players", "the other cases of 25", python("Players", "--earshot", EARSHOT, "--ci", "--without", ",".join(PLAYERS)), 310,
+    Step("players", "the other cases of 27", python("Players", "--earshot", EARSHOT, "--ci", "--without", ",".join(PLAYERS)), 310,
          reads=(*SERVER, "Tests/Players", "docs/player.html")),
     Step("metrics", "queries, alerts and dashboard in a real Prometheus", python("Metrics", "--earshot", EARSHOT), 110,
          reads=(*SERVER, "Tests/Metrics", "deploy")),
