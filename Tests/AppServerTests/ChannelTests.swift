@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test func wordsAndPresence() async throws {
-        try await PortlessServer.run({ $0.apps.offlineMs = 1_000 }) { server in
+        try await PortlessServer.run({ $0.apps.offlineMs = 60_000 }) { server in
             try await Self.room(server)
             let ann = try await Member.open(server, "ann", role: "host", name: "Ann 安")
             let hello = try await ann.hello()
@@ -77,7 +77,7 @@ import Testing
             #expect(try await server.api("rooms/r/members")["list"].list.map { $0["userId"].string } == ["ann", "bob", "cat"])
             await cat.socket.close()
             try await eventually("word that cat is away") { try ann.all("presence").last?["action"].string == "away" }
-            server.pass(1_000)
+            server.pass(60_000)
             try await eventually("word that cat is away, then gone") {
                 try ann.all("presence").map { "\($0["action"].string ?? "") \($0["member"]["id"].string ?? "")" }.suffix(2) == [
                     "away cat", "leave cat",
@@ -115,7 +115,9 @@ import Testing
             let first = try whole["queue"][0]["key"].string.orThrow()
             try await host.say(#"{"type":"queue.poll","ref":4}"#)
             #expect(try await host.answer(4)["type"].string == "ack")
-            #expect(try ann.all("queue").last.map { "\($0["action"].string ?? "") \($0["key"].string ?? "")" } == "POLL \(first)")
+            try await eventually("the poll") {
+                try ann.all("queue").last.map { "\($0["action"].string ?? "") \($0["key"].string ?? "")" } == "POLL \(first)"
+            }
             #expect(try await server.call("POST", "gatherings/plain-r/queue/pause").status == 200)
             try await host.say(#"{"type":"queue.offer","ref":5,"value":"h"}"#)
             #expect(try await host.answer(5)["code"].string == "queue_paused")

@@ -46,6 +46,7 @@ import Testing
             #expect(try await teacher.answer(1) == "ack")
             try await student.draw(1)
             #expect(try await student.answer(1) == "not_allowed")
+            _ = try await assistant.socket.message("draw", within: 60)
             #expect(try assistant.all("draw").count == 1, "its own stroke is not told to who drew it, the student's to nobody")
             // A student becomes the teacher, and the teacher a student: from now on.
             try await ann.call(server, "/room/change-role", "\"userId\":\"\(cat.user)\",\"role\":2")

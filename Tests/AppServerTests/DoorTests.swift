@@ -79,7 +79,7 @@ extension Door {
         case .api: [knock("GET", "/api/v1/rooms"), knock("POST", "/api/v1/rooms", "{}"), knock("GET", "/metrics")]
         case .events: [knock("GET", "/events", isSocket: true)]
         case .console: [knock("POST", "/console/login", #"{"token":"x"}"#), knock("GET", "/console/session")]
-        case .health: [knock("GET", "/healthz"), knock("GET", "/readyz")]
+        case .health: [knock("GET", "/healthz"), knock("GET", "/readyz/play")]
         }
     }
 
@@ -158,7 +158,11 @@ extension Door {
 
     /// A page of another origin with credentials that are none: shown is not verified.
     @Test(arguments: guarded) func `junk opens nothing`(_ knock: Knock) async throws {
-        try await PortlessServer.run({ $0.credentials.key = TestCredential.keys.key }) { server in
+        try await PortlessServer.run({
+            $0.credentials.key = TestCredential.keys.key
+            // It sends nothing.
+            $0.limits.firstMediaMs = 600_000
+        }) { server in
             _ = try await server.call("POST", "rooms", #"{"roomId":"cam1"}"#)
             let publisher = try await TagClient.publish(to: server, "live/cam1")
             for (query, header) in Self.junk {

@@ -23,6 +23,7 @@ import Testing
             let device = try await Seat.device(server, number)
             let (first, second) = (try await Seat.guest(server, number), try await Seat.guest(server, number))
             try await first.say(#"{"type":"queue.offer","ref":1,"value":"{\"nick\":\"A\"}"}"#)
+            try await eventually("the first one's place") { try device.queue.contains("OFFER \(first.id)") }
             try await second.say(#"{"type":"queue.offer","ref":1,"value":"{\"nick\":\"B\"}"}"#)
             let uuid = try await first.hears(11).string.orThrow()
             // Refused: the acceptance of a player that was not invited, and a move before the game.
@@ -65,7 +66,7 @@ import Testing
     /// The status of its streams as the room has it: idle, live, live and recording, disabled.
     @Test func liveStatus() async throws {
         let tags = try await FLVTag.media(of: Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 2))
-        try await PortlessServer.run { server in
+        try await PortlessServer.run({ $0.rooms.policy.mediaIdleMs = 600_000 }) { server in
             let number = try await MachineSeat.machine(server)
             let sid = try await MachineSeat.call(server, "tourist")["data"]["accid"].string.orThrow()
             func status(_ wanted: Int) async throws {
@@ -99,7 +100,10 @@ import Testing
             let number = try await MachineSeat.machine(server)
             let device = try await Seat.device(server, number)
             let (first, second) = (try await Seat.guest(server, number), try await Seat.guest(server, number))
-            for seat in [first, second] { try await seat.say(#"{"type":"queue.offer","ref":1,"value":"{}"}"#) }
+            for seat in [first, second] {
+                try await seat.say(#"{"type":"queue.offer","ref":1,"value":"{}"}"#)
+                try await eventually("the place") { try device.queue.contains("OFFER \(seat.id)") }
+            }
             _ = try await first.hears(11)
             server.pass(10_000)
             try await eventually("the first one's end") { try second.queue.contains("POLL \(first.id)") }

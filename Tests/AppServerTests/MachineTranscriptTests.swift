@@ -150,13 +150,13 @@ import Testing
     /// Every phase ends by itself: nobody answers; nobody drops, and no result comes.
     @Test func whatRunsOut() async throws {
         try await Self.run({
-            $0.apps.machineOfferedMs = 2_000
+            $0.apps.machineOfferedMs = 60_000
             $0.apps.machinePlayingMs = 300
             $0.apps.machineSettlingMs = 500
         }) { server, _, seats, transcript in
             try await seats["Ann"].orThrow().say(#"{"type":"queue.offer","ref":1,"value":"{}"}"#)
             _ = try await seats["Ann"].orThrow().hears(11)
-            server.pass(2_000)
+            server.pass(60_000)
             try await transcript.expect(
                 "no answer",
                 [Told("OFFER Ann {}", to: Self.everybody), Self.command("host", 11, "\"#1\"", to: "Ann")]

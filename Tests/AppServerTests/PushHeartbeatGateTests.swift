@@ -2,6 +2,7 @@ import Access
 import Foundation
 import Media
 import PortlessTestSupport
+import Rooms
 import ServerConfiguration
 import ServerTestSupport
 import Support
@@ -18,6 +19,8 @@ import Testing
         config.access.publishFrom = []
         config.credentials.key = TestCredential.keys.key
         config.credentials.jwtKey = TestCredential.keys.jwtKey
+        // Their media is two seconds.
+        config.rooms.policy.mediaIdleMs = 600_000
     }
 
     /// Clients name their address themselves.

@@ -22,10 +22,18 @@ import Testing
         let hub = EventHub()
         let channel: NIOAsyncTestingChannel
         let connection: NIOLoopBound<EventsConnection>
+        /// Before it was opened.
+        let openedMs: Int64
 
         var loop: NIOAsyncTestingEventLoop { self.channel.testingEventLoop }
 
-        /// Sweeps as if `ms` milliseconds had passed.
+        /// Sweeps as if no more than `ms` milliseconds had passed since it was opened, however long that took.
+        func sweep(early ms: Int64) async throws {
+            let (connection, at) = (self.connection, self.openedMs + ms)
+            try await self.loop.executeInContext { connection.value.sweep(nowMs: at) }
+        }
+
+        /// Sweeps as if `ms` milliseconds more had passed.
         func sweep(after ms: Int64) async throws {
             let connection = self.connection
             let now = LoopSweeper.nowMs
@@ -59,6 +67,7 @@ import Testing
         if !withStore { await rooms.stop() }
         let channel = NIOAsyncTestingChannel()
         let hub = EventHub()
+        let openedMs = LoopSweeper.nowMs
         let connection = try await channel.testingEventLoop.executeInContext {
             let connection = EventsConnection(
                 EventsStart(frames: [WebSocketWriter.text("hello")], position: 0, room: nil, tokenID: token.id),
@@ -69,7 +78,7 @@ import Testing
         }
         try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1))
         try await channel.testingEventLoop.executeInContext { try channel.pipeline.syncOperations.addHandler(connection.value) }
-        try await body(Setup(rooms: rooms, channel: channel, connection: connection))
+        try await body(Setup(rooms: rooms, channel: channel, connection: connection, openedMs: openedMs))
         _ = try? await channel.finish()
         if withStore { await rooms.stop() }
     }
@@ -77,7 +86,7 @@ import Testing
     @Test func pingsEveryFifteenSeconds() async throws {
         try await Self.run { setup in
             #expect(try await setup.frames().map(\.opcode) == [1])
-            try await setup.sweep(after: 14_000)
+            try await setup.sweep(early: 14_000)
             #expect(try await setup.frames().isEmpty)
             try await setup.sweep(after: 15_100)
             #expect(try await setup.frames().map(\.opcode) == [9])
@@ -91,7 +100,7 @@ import Testing
     @Test func silenceEndsIt() async throws {
         try await Self.run { setup in
             _ = try await setup.frames()
-            try await setup.sweep(after: 44_000)
+            try await setup.sweep(early: 44_000)
             #expect(try await setup.closeCode() == nil)
             try await setup.sweep(after: 45_100)
             #expect(try await setup.closeCode() == 1013)
@@ -106,7 +115,7 @@ import Testing
         try await Self.run { setup in
             _ = try await setup.frames()
             try await setup.channel.writeInbound(ByteBuffer(bytes: ClientFrame.bytes(10, [])))
-            try await setup.sweep(after: 44_900)
+            try await setup.sweep(early: 44_900)
             #expect(try await setup.closeCode() == nil)
         }
     }
@@ -117,7 +126,7 @@ import Testing
             setup.channel.isWritable = false
             try await setup.sweep(after: 0)
             // Its silence proves nothing: our pings may still be unread.
-            try await setup.sweep(after: 59_000)
+            try await setup.sweep(early: 59_000)
             #expect(try await setup.frames().isEmpty)
             try await setup.sweep(after: 60_100)
             #expect(try await setup.closeCode() == 1013)

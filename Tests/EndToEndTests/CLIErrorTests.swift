@@ -72,7 +72,7 @@ import Testing
             try await CannedServer.run({ _ in answer }) { server, url in
                 let timeout = words.contains("700ms") ? "700ms" : "20s"
                 Self.expectFailure(try await CLI(server: url, token: token)("streams", "list", "--timeout", timeout), exit, words)
-                #expect(server.requests.count == 1)
+                try await eventually("the request") { server.requests.count == 1 }
             }
         }
     }

@@ -47,8 +47,10 @@ import Testing
                 let heard = directory.appendingPathComponent("heard.wav").path
                 let speaker = try ClientProcess(try cli.line(["talk", "speak", "r1", "--as", "ops", tone, "--role", "host"]))
                 try await eventually("the voice of ops") { try await room.member("ops")["speaking"].bool == true }
-                let shown = try await cli("talk", "show", "r1")
-                #expect(shown.status == 0 && shown.text.contains("ops") && shown.text.contains("host, AAC, speaking"), "\(shown.text)")
+                try await eventually("ops to be shown") {
+                    let shown = try await cli("talk", "show", "r1")
+                    return shown.status == 0 && shown.text.contains("ops") && shown.text.contains("host, AAC, speaking")
+                }
                 let listened = try await cli("talk", "listen", "r1", "--seconds", "2", "-o", heard)
                 #expect(listened.status == 0 && listened.errors.contains("seconds heard"), "\(listened.errors)")
                 let spoken = try await speaker.outcome()

@@ -27,7 +27,7 @@ extension Hostile {
 
         @Test func mediaIdle() async throws {
             try await TestServer.withCanary({
-                $0.rooms.policy.mediaIdleMs = 300; $0.rooms.policy.idleGraceMs = 400
+                $0.rooms.policy.mediaIdleMs = 2_000; $0.rooms.policy.idleGraceMs = 2_000
             }) { server in
                 let viewer = try await server.player(of: "idle")
                 let client = try await RawClient.publishing(server.port, "idle")

@@ -114,11 +114,11 @@ extension Hostile {
                 }
                 let watching = try viewer.orThrow()
                 try await eventually("pictures and sound") { watching.units.count > 30 && watching.sounds > 30 }
-                let start = ContinuousClock.now
+                let start = StallMeter.pool.start()
                 try await Canary.during(server.port, loops: try server.loops()) { try await deed(server, url) }
                 let end = ContinuousClock.now
                 let gap = watching.longestGap(since: start)
-                let stalled = try await StallMeter.machine.stalled(from: start, to: end)
+                let stalled = try await StallMeter.pool.stalled(from: start, to: end)
                 #expect(watching.problem == nil && gap - stalled < .seconds(2) * Patience.factor, "\(gap) without a picture")
                 watching.close()
             }

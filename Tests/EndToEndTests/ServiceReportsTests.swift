@@ -26,7 +26,7 @@ import Testing
             func count() -> Int { socket.lines.count { $0 == "WATCHDOG=1" } }
             try await eventually("signs of life") { count() >= 3 }
             // The loops are other tests' servers', too: less than `limits.lag`.
-            let stuckMs = part == .loop ? 400 : 1_500
+            let stuckMs = part == .loop ? 200 : 1_500
             let isStuck = Mutex(false)
             let stick: @Sendable () -> Void = {
                 isStuck.withLock { $0 = true }

@@ -64,8 +64,8 @@ import Trace
                     #expect(messages.contains { $0["name"].string == "audio" } && messages.contains { $0["name"].string == "data" })
                     let ages = pushed["entries"].list.compactMap { $0["agoMs"].int }
                     #expect(ages.count == pushed["entries"].list.count && ages.allSatisfy { $0 < 120_000 })
-                    // Headers get the time of their read turn, so they may be a moment older than the states that they cause.
-                    #expect(zip(ages, ages.dropFirst()).allSatisfy { $0 >= $1 - 100 })
+                    // Headers get the time of their read turn, so they may be older than the states that they cause by what the machine stood still in it.
+                    #expect(zip(ages, ages.dropFirst()).allSatisfy { $0 >= $1 - 2_000 })
                     #expect(pushed["endedAt"].isNull && pushed["reason"].isNull)
 
                     try await ClientProcess.during(Probe.packets("\(server.rtmp)/live/cam1")) { _ in

@@ -100,6 +100,7 @@ import Testing
             let check = try await Self.store(data, "check")
             #expect(check.status == 1 && check.text.contains("cut off"), "\(check.text)")
             try await EarshotProcess.serve(data: directory) { server in
+                try await eventually("the line") { server.process.errorsSoFar.contains("write-ahead log") }
                 let lines = server.process.errorsSoFar.split(separator: "\n").filter { $0.contains("write-ahead log") }
                 #expect(lines.count == 1 && lines.first?.contains("kept as") == true, "\(server.process.errorsSoFar)")
                 // The check before the start has left the evidence in place.

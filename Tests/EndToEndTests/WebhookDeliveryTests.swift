@@ -94,7 +94,9 @@ import Testing
             #expect(down.deliveries.isEmpty)
             // A few more attempts for the waiting ones.
             try await eventually("tries") {
-                try await rooms.deliveries(state: .pending, room: "cam3", before: nil, limit: 100).contains { $0.attempts >= 5 }
+                try await rooms.deliveries(state: .pending, room: "cam3", before: nil, limit: 100).contains {
+                    $0.attempts >= 5 && $0.target.url == down.url
+                }
             }
             try await down.start()
             try await tencent.start()
@@ -220,7 +222,7 @@ import Testing
         let receiver = try await WebhookReceiver.start { body, _ in
             WebhookReceiver.Answer(status: body["number"].int == 1 ? 404 : 200)
         }
-        try await TestServer.run({ Self.configure(&$0, urls: [receiver.url], retryForMs: 500, intervalMs: 100) }) { server in
+        try await TestServer.run({ Self.configure(&$0, urls: [receiver.url], retryForMs: 3_000, intervalMs: 100) }) { server in
             let rooms = server.server.parts.rooms
             _ = try await rooms.newRoom("cam1")
             _ = try await rooms.apply(.close, to: "cam1", action: "close", by: Actor("test"))

@@ -95,7 +95,7 @@ import Testing
             let answer = try await refused.answer()
             #expect(answer.head.hasPrefix("HTTP/1.1 503 ") && answer.body.contains("limits.httpConnections"), "\(answer)")
             let check = try await SocketClient.open(server.addresses.http.port, from: "127.0.0.9")
-            try await check.send(Self.get("/readyz?probe=1"))
+            try await check.send(Self.get("/readyz/play?probe=1"))
             #expect(try await check.answer().body == "ready\n")
             // API callers get the last place.
             let ops = try await SocketClient.open(server.addresses.http.port)

@@ -42,7 +42,7 @@ import Testing
                 #expect(answer.body == "ok\n")
             }
             // Pipelined requests are answered in order.
-            try await socket.send(Self.get("/healthz") + Self.get("/readyz") + Self.get("/nothing"))
+            try await socket.send(Self.get("/healthz") + Self.get("/readyz/play") + Self.get("/nothing"))
             #expect(try await socket.answer().body == "ok\n")
             #expect(try await socket.answer().body == "ready\n")
             #expect(try await socket.answer().head.hasPrefix("HTTP/1.1 404 "))

@@ -14,7 +14,7 @@ import Testing
         try await PortlessServer.run({ $0.apps.demo = true }) { server in
             let asked = asked.merging(["Authorization": "Bearer \(server.token)"]) { $1 }
             for path in [
-                "/healthz", "/readyz", "/readyz/play", "/", "/demo/class", "/sdk/rong.js", "/api/v1/rooms", "/api/v1/openapi.json",
+                "/healthz", "/readyz/play", "/", "/demo/class", "/sdk/rong.js", "/api/v1/rooms", "/api/v1/openapi.json",
                 "/api/v1/version", "/api/v1/nothing", "/api/v1/rooms/none", "/api/v1/streams/live/none", "/nothing",
                 "/live/none.m3u8", "/live/none.flv", "/live/none.mp4", "/live/none.hls/media.m3u8",
             ] {

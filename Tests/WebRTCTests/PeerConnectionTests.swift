@@ -414,13 +414,13 @@ final class Link {
 
     @Test func anotherCertificateIsRefused() async throws {
         let link = try Link(expected: DTLSContext().fingerprint)
-        #expect(try await !link.connect(withinMs: 2_000))
+        #expect(try await !link.connect())
         #expect(link.peer.state == .over(.handshake(.wrongFingerprint)) && link.peer.media == nil)
     }
 
     @Test func aClientWithoutSRTPIsRefused() async throws {
         let link = try Link(browser: FakeBrowser(profiles: ""))
-        #expect(try await !link.connect(withinMs: 2_000))
+        #expect(try await !link.connect())
         #expect(link.peer.state == .over(.handshake(.noProfile)))
     }
 

@@ -21,7 +21,7 @@ import Testing
     @Test func nothingIsWrong() async throws {
         try await Self.scene { scene in
             let run = try await DoctorRun.run(["--config", try scene.config()])
-            #expect(run.status == 0 && run.failed.isEmpty && run.whole["ok"].bool == true, "\(run.words)")
+            #expect(run.isWell, "\(run.words)")
             #expect(run.status(of: "server") == "skip" && run.measured("server").contains("no server uses"), "\(run.words)")
             for name in ["disk speed", "open files", "port rtmp.listen", "FFmpeg", "librtmp", "secret files", "proxies"] {
                 #expect(run.status(of: name) != nil && run.status(of: name) != "skip", "\(name) in \(run.words)")
@@ -61,7 +61,7 @@ import Testing
             let run = try await DoctorRun.run(["--config", try scene.config(open, "access: {publishFrom: [any]}")])
             Self.expect("public addresses", "lets everybody push", in: run)
             let play = try await DoctorRun.run(["--config", try scene.config(open, "access: {playFrom: [any]}")])
-            #expect(play.status == 0 && play.status(of: "public addresses") == "warn", "\(play.words)")
+            #expect(play.isWell && play.status(of: "public addresses") == "warn", "\(play.words)")
             let closed = try await DoctorRun.run(["--config", try scene.config(open)])
             #expect(closed.status(of: "public addresses") == "pass", "\(closed.words)")
         }
@@ -80,7 +80,7 @@ import Testing
             let tls = "rtmps: {listen: \"127.0.0.1:\(scene.ports[2])\", certificate: \(made.certificate), key: \(made.key)}"
             let config = try scene.config(tls, "https: {listen: \"127.0.0.1:\(scene.ports[3])\"}")
             #expect(chmod(made.key, 0o600) == 0)
-            #expect(try await DoctorRun.run(["--config", config]).status == 0)
+            #expect(try await DoctorRun.run(["--config", config]).isWell)
             #expect(chmod(made.key, 0o644) == 0)
             Self.expect("secret files", "key.pem (rtmps.key) has mode 0644", in: try await DoctorRun.run(["--config", config]))
         }
@@ -99,7 +99,7 @@ import Testing
             let https = "https: {listen: \"127.0.0.1:\(scene.ports[3])\"}"
             let right = try scene.config(tls, https, "urls: {rtmps: \"rtmps://live.example.com:1936\"}")
             let good = try await DoctorRun.run(["--config", right])
-            #expect(good.status == 0 && good.measured("certificate's names").contains("covers live.example.com"), "\(good.words)")
+            #expect(good.isWell && good.measured("certificate's names").contains("covers live.example.com"), "\(good.words)")
             #expect(good.status(of: "certificate's time") == "warn", "two days are left: \(good.words)")
             // The certificate is for two days.
             let late = try await DoctorRun.run(["--config", right], under: try FakeClock.under("+3d"))

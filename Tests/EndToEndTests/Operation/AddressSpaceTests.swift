@@ -29,8 +29,8 @@ import Testing
             let config = directory.appendingPathComponent("earshot.yaml")
             try "{limits: {memory: 4GiB}}".write(to: config, atomically: true, encoding: .utf8)
             try await EarshotProcess.serve(data: directory, ["--config", config.path], under: Self.under(2_048)) { earshot in
+                try await eventually("the line") { earshot.process.errorsSoFar.contains(" instead of 4294967296") }
                 #expect(earshot.process.errorsSoFar.contains("too low for limits.memory"), "\(earshot.process.errorsSoFar)")
-                #expect(earshot.process.errorsSoFar.contains(" instead of 4294967296"))
                 #expect(try await HTTPAnswer.get("\(earshot.http)/readyz").status == 200)
                 earshot.process.send(SIGTERM)
                 let ended = try await earshot.process.outcome()

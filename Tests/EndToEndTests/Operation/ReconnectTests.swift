@@ -41,8 +41,10 @@ import Testing
             for bad in ["http://a.example", "rtmp://", "rtmp:///x", "rtmp://a b", ""] {
                 try await api.refused(400, "POST", "sessions/\(publisherID)/reconnect", #"{"tcUrl":"\#(bad)"}"#)
             }
-            let lines = try await api.ok("GET", "audit?operation=reconnectSession")["list"].list
-            #expect(lines.contains { $0["status"].int == 200 } && lines.contains { $0["status"].int == 409 })
+            try await eventually("a line of each") {
+                let lines = try await api.ok("GET", "audit?operation=reconnectSession")["list"].list
+                return lines.contains { $0["status"].int == 200 } && lines.contains { $0["status"].int == 409 }
+            }
             #expect(!able.current.isClosed && !plain.current.isClosed)
             for client in [able, plain, viewer] { await client.close() }
         }

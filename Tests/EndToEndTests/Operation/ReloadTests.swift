@@ -263,8 +263,9 @@ import Testing
                 try "nonsense: {".write(toFile: server.file, atomically: true, encoding: .utf8)
                 let refused = try await cli("reload")
                 #expect(refused.status == 4 && refused.errors.contains("running ones stay"), "\(refused.errors)")
-                let line = try await server.call("GET", "audit?operation=reloadSettings").json()["data"]["list"]
-                #expect(line.list.count == 3)
+                try await eventually("three lines") {
+                    try await server.call("GET", "audit?operation=reloadSettings").json()["data"]["list"].count == 3
+                }
             }
         }
     }

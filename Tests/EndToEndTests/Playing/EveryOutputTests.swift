@@ -87,7 +87,9 @@ import Testing
                     _ = try await LinkTests.create(server, "push", "cam1", "\(edge.rtmp)/live/copy")
                     let client = try await TagClient.publish(to: server, "live/cam1")
                     let publisher = PacedPublisher(client)
-                    async let publishing = publisher.send(sent)
+                    // The rest once everybody watches.
+                    let cut = sent.count / 5
+                    try await publisher.send(Array(sent[..<cut]))
                     try await server.wait("streams") {
                         $0["list"][0]["video"]["width"].int != nil && $0["list"][0]["audio"]["codec"].string != nil
                     }
@@ -97,7 +99,9 @@ import Testing
                     try await edge.wait("streams") { $0["list"][0]["video"]["width"].int != nil }
                     async let pushedOn = Captured.tags("\(edge.http)/live/copy.flv", in: directory)
                     let live = try await LiveHLS(server, "cam1")
-                    _ = try await publishing
+                    try await server.wait("sessions?role=player") { $0["list"].list.count { $0["transport"].string != "hls" } >= 3 }
+                    try await edge.wait("sessions?role=player") { $0["total"].int ?? 0 >= 1 }
+                    try await publisher.send(Array(sent[cut...]))
                     await client.close()
                     let recorded = try await Captured.recordings(server, media.codecs.count)
                     let outputs: [(name: String, captured: Captured, isWhole: Bool)] = [

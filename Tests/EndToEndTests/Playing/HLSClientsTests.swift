@@ -167,6 +167,8 @@ import Testing
                 $0.rooms.policy.cleanStopMs = 500
                 $0.hls.segmentMs = 1_000
                 $0.hls.windowMs = 30_000
+                // From the first picture on, whenever the player asks.
+                $0.hls.always = true
                 // ffmpeg reads only the first initialization section of fragmented MP4.
                 $0.hls.container = .ts
             }) { server in

@@ -68,7 +68,8 @@ import Testing
             try await server.apply(["recording.minFree": "0", "recording.quota": "20KiB"])
             #expect(try await record("start").status / 100 == 2)
             try await server.logs("Recording failed", "recording.quota")
-            #expect(try await record("start").text.contains("recording.quota"))
+            // The file that failed is closed behind that line.
+            try await eventually("the quota to be full") { try await record("start").text.contains("recording.quota") }
         }
     }
 

@@ -64,7 +64,14 @@ import Testing
                     }
                     let sums = runs.compactMap(\.last)
                     try #require(sums.count == 140)
-                    let sent = try ear.media().filter { $0.message.type == .audio }.map { try Self.sum($0.message.payload) }
+                    func all() throws -> [String] {
+                        try ear.media().filter { $0.message.type == .audio }.map { try Self.sum($0.message.payload) }
+                    }
+                    try await eventually("the ear to have them") {
+                        let all = try all()
+                        return all.firstIndex(of: sums[0]).map { all.count >= $0 + 140 } ?? true
+                    }
+                    let sent = try all()
                     let start = try #require(sent.firstIndex(of: sums[0]), "the first run is none of the mix")
                     #expect(sent.count >= start + 140 && Array(sent[start..<(start + 140)]) == sums)
                 }
