@@ -77,12 +77,28 @@ row() {
 
 printf '%-72s %12s %12s\n' "" counted limit
 while read -r count bytes place perFrame perViewer; do
-    [[ -n $count && $count != \#* && $count != remux ]] || continue
+    [[ -n $count && $count != \#* && $count != remux && $count != loop ]] || continue
     read -r frame viewer < <(slopes "$count" "$bytes" "$place")
     where="of $bytes bytes"
     if [[ $place == apart ]]; then where+=", viewers on another loop"; fi
     row "$count per frame $where" "$frame" $((perFrame * 100))
     row "$count per frame × viewer $where" "$viewer" $((perViewer * 100))
+done <Benchmarks/budget.limits
+
+# One publisher and one viewer on a real event loop: what the loop's thread, the second, does for a frame. Twice the frames less once.
+stepped() {
+    rm -f "$work"/report*
+    valgrind --tool=callgrind --separate-threads=yes "--callgrind-out-file=$work/report" "$work/earshot-budget" loop "$@" >"$work/log" 2>&1 || {
+        tail -n 15 "$work/log" >&2
+        return 1
+    }
+    nonzero "$(sed -n 's/^\(summary\|totals\): *\([0-9]*\).*/\2/p' "$work/report-02" | head -n 1)"
+}
+while read -r what count bytes limit; do
+    [[ $what == loop ]] || continue
+    first=$(stepped 1000 "$bytes")
+    more=$(stepped 2000 "$bytes")
+    row "$count per frame of $bytes bytes, event loop and one viewer" $(((more - first) / 10)) $((limit * 100))
 done <Benchmarks/budget.limits
 
 # Ten seconds of 720p30, 2 Mbit/s, and AAC; one thread, so that the file is the same on any machine. Reading it cancels out.

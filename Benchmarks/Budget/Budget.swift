@@ -31,6 +31,11 @@ enum Budget {
         {
             return try Remux.run(Array(words)[1], rounds: rounds, format)
         }
+        if words.count == 3, words.first == "loop", let frames = Int(Array(words)[1]), let bytes = Int(Array(words)[2]),
+            (1...100_000).contains(frames), (10...60_000).contains(bytes)
+        {
+            return try LockStep.run(frames: frames, bytes: bytes)
+        }
         let isJudged = words.last == "judged"
         if isJudged { words.removeLast() }
         let numbers = words.compactMap { Int($0) }
@@ -38,6 +43,7 @@ enum Budget {
             let loop = words.last, ["home", "apart"].contains(loop)
         else {
             print("usage: earshot-budget FRAMES VIEWERS BYTES home|apart [judged]")
+            print("       earshot-budget loop FRAMES BYTES")
             print("       earshot-budget remux FILE.flv ROUNDS \(Remux.formatNames)")
             exit(2)
         }
@@ -98,14 +104,14 @@ private final class Clock: Sendable {
     func advance(_ by: Int64) { self.ms.add(by, ordering: .relaxed) }
 }
 
-private final class Nobody: PublisherDelegate {
+final class Nobody: PublisherDelegate {
     let isJudged: Bool
     init(isJudged: Bool) { self.isJudged = isJudged }
     func publishEnded(_ token: StreamState.Token, reason: PublishEndReason) {}
 }
 
 /// The media path of a publisher's connection: bytes of a read in, frames out.
-private struct Publisher {
+struct Publisher {
     private static let chunkSize = 60_000
     private var decoder = ChunkDecoder()
     private let encoder = ChunkEncoder(chunkSize: Publisher.chunkSize)
@@ -146,9 +152,20 @@ private struct Publisher {
     }
 
     private mutating func read(_ payload: ByteBuffer, ms: Int64) throws -> [Frame] {
+        try self.receive(self.chunks(payload, ms: ms), ms: ms)
+    }
+
+    /// What a device sends for a picture.
+    func chunks(isKeyframe: Bool, ms: Int64) -> ByteBuffer { self.chunks(isKeyframe ? self.bodies.key : self.bodies.inter, ms: ms) }
+
+    private func chunks(_ payload: ByteBuffer, ms: Int64) -> ByteBuffer {
         var bytes = ByteBuffer()
         let message = Message(type: .video, streamID: 1, timestamp: UInt32(truncatingIfNeeded: ms), payload: payload)
         self.encoder.encode(message, chunkStream: 6, into: &bytes)
+        return bytes
+    }
+
+    mutating func receive(_ bytes: ByteBuffer, ms: Int64) throws -> [Frame] {
         self.decoder.append(bytes)
         self.trace?.recorder?.begin(nowMs: ms)
         var frames: [Frame] = []
@@ -165,7 +182,7 @@ private struct Publisher {
 }
 
 /// The media path of a player's connection.
-private final class Player: ChannelInboundHandler, ViewerSink, SocketWriterOwner {
+final class Player: ChannelInboundHandler, ViewerSink, SocketWriterOwner {
     typealias InboundIn = ByteBuffer
 
     private let relay: RelayLoop
