@@ -241,7 +241,8 @@ let package = Package(
             "earshot-load", "LibC RTMP RoomRegistry Rooms Sockets Store",
             [nioCore, httpClient, nioHTTP1, .product(name: "ArgumentParser", package: "swift-argument-parser")], path: "Benchmarks/Load"),
         // The program whose instructions and allocations budget.sh counts.
-        program("earshot-budget", "LibC RTMP Media MediaClips Relay FFmpeg Sockets Trace", [nioCore, nioEmbedded], path: "Benchmarks/Budget"),
+        program(
+            "earshot-budget", "LibC RTMP Media MediaClips Relay FFmpeg Sockets Trace", [nioCore, nioEmbedded], path: "Benchmarks/Budget"),
         // RFC 8216bis's demands on playlists, for the tests of all that makes or serves them.
         library("HLSCheck", path: "Tests/HLSCheck"),
         // Tones and voices recognised in samples, for the tests of all that makes or plays sound.

@@ -1,6 +1,6 @@
 /// The limits on everything that a peer controls on the RTMP wire.
 ///
-/// Owned by a connection's decoder and session; a plain value. Exceeding one throws ``RTMPError`` (``StreamAddressError`` for names and
+/// Read by a connection's decoder and session, through ``SharedLimits``; a plain value. Exceeding one throws ``RTMPError`` (``StreamAddressError`` for names and
 /// queries) and ends only that connection.
 package struct Limits: Sendable, Equatable {
     /// Bytes of one video message (type 9) or aggregate message (type 22), tag header not counted.
@@ -43,4 +43,11 @@ package struct Limits: Sendable, Equatable {
         default: dataMessageBytes
         }
     }
+}
+
+/// Limits that a server's connections have in common, so that none holds its own.
+package final class SharedLimits: Sendable {
+    package let values: Limits
+
+    package init(_ values: Limits) { self.values = values }
 }

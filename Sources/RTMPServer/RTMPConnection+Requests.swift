@@ -74,7 +74,6 @@ extension RTMPConnection {
             self.services.connections.counters.limits.hit(.streamName)
             return self.close(.badName, detail: "connect with an app of \(request.app.utf8.count) bytes")
         }
-        self.connect = request
         self.services.connections.admission.stepped(self.id)
         if request.announcesPublish { self.trace?.expectPublisher() }
         // Publishers do not wait behind viewers.

@@ -75,7 +75,6 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     @exclusivity(unchecked) var decoder: ChunkDecoder
     @exclusivity(unchecked) var session: ServerSession
     var encoder = ChunkEncoder()
-    var connect: ConnectRequest?
     @exclusivity(unchecked) var publishings: [Publishing] = []
     var plays: [Play] = []
     @exclusivity(unchecked) var input = InputGate()
@@ -117,9 +116,9 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         self.services = services
         self.loop = loop
         self.isTLS = isTLS
-        let limits = RTMP.Limits(services.config.limits)
-        self.decoder = ChunkDecoder(limits: limits, maySendMedia: false)
-        self.session = ServerSession(limits: limits)
+        let limits = services.limits
+        self.decoder = ChunkDecoder(limits, maySendMedia: false)
+        self.session = ServerSession(limits)
         self.openedMs = loop.relay.nowMs
         self.openedPunctualMs = loop.relay.punctualMs
         self.waitedMs = services.connections.rtmpGate.waitMs
@@ -128,6 +127,8 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     }
 
     var nowMs: Int64 { self.loop.relay.nowMs }
+
+    var connect: ConnectRequest? { self.session.connect }
 
     /// The close reason; nil while the connection goes on.
     var closeReason: CloseReason? { self.lifecycle.end?.reason }

@@ -1,9 +1,11 @@
 import Access
 import Logging
+import RTMP
 import Rooms
 package import ServerConfiguration
 package import Streaming
 package import Support
+import Synchronization
 
 /// The services that RTMP connections use. Any thread.
 package final class RTMPServices: Sendable {
@@ -12,6 +14,8 @@ package final class RTMPServices: Sendable {
     let connections: Connections
     let admission: RoomAdmission
     let talk: any TalkGateway
+    /// What was last made of the settings.
+    private let newestLimits: Mutex<(settings: ServerConfig.Limits, shared: SharedLimits)>
 
     package init(
         _ config: Live<ServerConfig>, _ streams: LiveStreams, _ connections: Connections, _ admission: RoomAdmission,
@@ -22,6 +26,17 @@ package final class RTMPServices: Sendable {
         self.connections = connections
         self.admission = admission
         self.talk = talk
+        let settings = config.limits
+        self.newestLimits = Mutex((settings, SharedLimits(RTMP.Limits(settings))))
+    }
+
+    /// The limits of a new connection.
+    var limits: SharedLimits {
+        let settings = self.config.limits
+        return self.newestLimits.withLock { newest in
+            if newest.settings != settings { newest = (settings, SharedLimits(RTMP.Limits(settings))) }
+            return newest.shared
+        }
     }
 
     var rooms: any LiveRooms { self.admission.rooms }

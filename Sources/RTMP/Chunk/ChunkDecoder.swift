@@ -12,7 +12,7 @@ package struct ChunkDecoder {
     /// Payload bytes per chunk from the peer.
     package private(set) var chunkSize = 128
 
-    private let limits: Limits
+    private let limits: SharedLimits
     private var input = ByteBuffer()
     private var streams: [ChunkStream] = []
     /// Positions in `streams` of the ids beyond the first `linearSearchLimit`.
@@ -44,6 +44,10 @@ package struct ChunkDecoder {
     private static let chunkStreamCost = 128
 
     package init(limits: Limits = Limits(), maySendMedia: Bool = true) {
+        self.init(SharedLimits(limits), maySendMedia: maySendMedia)
+    }
+
+    package init(_ limits: SharedLimits, maySendMedia: Bool = true) {
         self.limits = limits
         self.maySendMedia = maySendMedia
         self.setPartialBytesLimit()
@@ -108,7 +112,9 @@ package struct ChunkDecoder {
             // librtmp opens chunk stream 2 with a fmt 1 header. It carries length and type, so it can stand alone.
             guard format <= 1 else { throw .chunkWithoutHeader(chunkStream: id, format: format) }
             guard self.headerIsComplete(format: format, at: start + basicLength) else { return false }
-            guard self.streams.count < self.limits.chunkStreams else { throw .tooManyChunkStreams(limit: self.limits.chunkStreams) }
+            guard self.streams.count < self.limits.values.chunkStreams else {
+                throw .tooManyChunkStreams(limit: self.limits.values.chunkStreams)
+            }
             let new = self.streams.count
             self.streams.append(ChunkStream(id: id))
             self.setPartialBytesLimit()
@@ -228,7 +234,7 @@ package struct ChunkDecoder {
     private mutating func beginMessage(_ position: Int) throws(RTMPError) {
         let length = self.streams[position].length
         let type = self.streams[position].header.type
-        let limit = self.limits.messageBytes(MessageType(rawValue: type))
+        let limit = self.limits.values.messageBytes(MessageType(rawValue: type))
         if length > limit {
             // Metadata is worth less than the push that it describes. Its bytes are read and not kept.
             guard self.maySendMedia, MessageType(rawValue: type).isData else {
@@ -236,14 +242,14 @@ package struct ChunkDecoder {
             }
             self.streams[position].dropped = 0
         }
-        guard self.maySendMedia || length <= self.limits.messageBytesBeforePublish else {
-            throw .messageTooLargeBeforePublish(type: type, length: length, limit: self.limits.messageBytesBeforePublish)
+        guard self.maySendMedia || length <= self.limits.values.messageBytesBeforePublish else {
+            throw .messageTooLargeBeforePublish(type: type, length: length, limit: self.limits.values.messageBytesBeforePublish)
         }
         self.currentStream = position
         self.currentRemaining = min(self.chunkSize, length)
         guard length > 0 else { return }
-        guard self.partialMessages < self.limits.partialMessages else {
-            throw .tooManyPartialMessages(limit: self.limits.partialMessages)
+        guard self.partialMessages < self.limits.values.partialMessages else {
+            throw .tooManyPartialMessages(limit: self.limits.values.partialMessages)
         }
         self.partialMessages += 1
         self.streams[position].isInMessage = true
@@ -352,15 +358,15 @@ package struct ChunkDecoder {
     private mutating func setPartialBytesLimit() {
         self.partialBytesLimit =
             self.maySendMedia
-            ? self.limits.partialBytes
-            : min(self.limits.partialBytes, self.limits.bytesBeforePublish - self.streams.count * Self.chunkStreamCost)
+            ? self.limits.values.partialBytes
+            : min(self.limits.values.partialBytes, self.limits.values.bytesBeforePublish - self.streams.count * Self.chunkStreamCost)
     }
 
     /// The error for too many bytes, which names the limit in force.
     private var tooManyBytes: RTMPError {
-        self.partialBytesLimit < self.limits.partialBytes
-            ? .tooManyBytesBeforePublish(limit: self.limits.bytesBeforePublish)
-            : .tooManyPartialBytes(limit: self.limits.partialBytes)
+        self.partialBytesLimit < self.limits.values.partialBytes
+            ? .tooManyBytesBeforePublish(limit: self.limits.values.bytesBeforePublish)
+            : .tooManyPartialBytes(limit: self.limits.values.partialBytes)
     }
 }
 

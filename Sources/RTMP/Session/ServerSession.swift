@@ -22,7 +22,7 @@ package struct ServerSession {
     static let uplinkShare = 0.85
     private static let window: UInt32 = 2_500_000
 
-    private let limits: Limits
+    private let limits: SharedLimits
     private var phase = Phase.waitingConnect
     var streams: NetStreams
     /// The last Window Acknowledgement Size sent.
@@ -34,9 +34,19 @@ package struct ServerSession {
     /// Bytes that the peer has acknowledged (modulo 2^32).
     package private(set) var peerAcknowledged: UInt32?
 
-    package init(limits: Limits = Limits()) {
+    package init(limits: Limits = Limits()) { self.init(SharedLimits(limits)) }
+
+    package init(_ limits: SharedLimits) {
         self.limits = limits
-        self.streams = NetStreams(limit: limits.messageStreams)
+        self.streams = NetStreams(limit: limits.values.messageStreams)
+    }
+
+    /// The client's `connect`, from its arrival on.
+    package var connect: ConnectRequest? {
+        switch self.phase {
+        case .waitingConnect: nil
+        case .deciding(let request), .connected(let request): request
+        }
     }
 
     /// Whether the client has announced support for reconnect requests (Enhanced RTMP v2, `capsEx` 1). False before `connect` is accepted.
@@ -66,7 +76,7 @@ package struct ServerSession {
         case .commandAMF0, .commandAMF3:
             // gstreamer and some encoders send empty keep-alive messages of command type.
             guard message.payload.readableBytes > 0 else { return }
-            try self.receive(Command(message, limits: self.limits.amf), message)
+            try self.receive(Command(message, limits: self.limits.values.amf), message)
         case .dataAMF0, .dataAMF3:
             try self.receiveData(message)
         default:
@@ -239,7 +249,7 @@ package struct ServerSession {
         }
         // The publishing type (live, record, append) is read as live: the room's policy decides on recording, not the encoder.
         do throws(StreamAddressError) {
-            let address = try StreamAddress(encodedApp: connect.app, name: name, limits: self.limits)
+            let address = try StreamAddress(encodedApp: connect.app, name: name, limits: self.limits.values)
             self.streams[position].role = .decidingPublish
             self.streams[position].rawName = name
             self.outputs.append(.publish(streamID: streamID, address))
@@ -269,7 +279,7 @@ package struct ServerSession {
             return
         }
         do throws(StreamAddressError) {
-            let address = try StreamAddress(encodedApp: connect.app, name: name, limits: self.limits)
+            let address = try StreamAddress(encodedApp: connect.app, name: name, limits: self.limits.values)
             self.streams[position].role = .decidingPlay
             self.streams[position].rawName = name
             self.streams[position].resets = command.boolean(at: 3) ?? command.number(at: 3).map { $0 != 0 } ?? true
