@@ -190,7 +190,7 @@ def full_plan():
     plan += [case for scene in ("before", "return") for case in _cases("plain", WHEP_PLAYERS + " whepPage", scene=scene)]
     plan += _cases("plain", "whepPage") + _cases("b-frames", "whepPage")
     plan += [case for shape in ("plain", "two-sizes", "audio-only") for case in _cases(shape, "whepGStreamer")]
-    plan += _cases("plain", "whepGStreamer", scene="return")
+    plan += _cases("plain", "whepGStreamer", scene="return") + _cases("camera", "whepGStreamer", scene="loss")
     plan += [case for shape in ("plain", "audio-only", "b-frames") for case in _cases(shape, "whepLibdatachannel")]
     plan += _cases("plain", "whepLibdatachannel", scene="return") + _cases("camera", "whepChromium", scene="tcp")
     plan += _cases("plain", "whepFirefox", scene="unsupported") + _cases("plain", "firefoxPage")
@@ -238,7 +238,7 @@ NOT_APPLICABLE = (
     ("gstreamer 1.22 × HEVC, AV1, Opus over RTMP, FLV", "its flvdemux does not know Enhanced RTMP"),
     ("firefox × video over WHEP", "Debian's has no H.264 for WebRTC without its download: it is told so, and the documented page falls back"),
     ("firefox × sound over WHEP", "it pairs no loopback address, and tests send nothing elsewhere"),
-    ("gstreamer × loss, long groups over WHEP", "1.22's jitter buffer shows repaired pictures late, and stands for seconds behind a joiner's burst of several"),
+    ("gstreamer × long groups over WHEP", "1.22's jitter buffer stands for seconds behind a joiner's burst of several"),
     ("libdatachannel × loss, long groups over WHEP", "it asks for no repeats, and here Python reads it: the burst of a joiner may lose a packet"),
     ("chromium, page × HEVC", "Debian's Chromium has no HEVC decoder without a graphics card"),
     ("vlc, mpv, chromium × audio only", "no picture that could tell its age; ffmpeg, gstreamer and the page report the sound"),

@@ -71,7 +71,9 @@ def judge(player, case, shape, server, name, outcome):
     notes.append(f"the picture stood still for at most {longest:.2f} s")
     if longest > limits.still:
         wrong.append(f"the picture stood still for {longest:.2f} s, not {limits.still:g} (the player waited {waited:.1f} s for a processor)")
-    if again:
+    # Of what was repaired.
+    late = player.late_repairs if case.scene == "loss" else 0
+    if again > late:
         wrong.append(f"{again} pictures were shown after newer ones")
     if shape.audio:
         judge_sound(player, limits, outcome)
@@ -82,7 +84,7 @@ def judge(player, case, shape, server, name, outcome):
             wrong.append("it never asked for a repeat, though packets were lost")
     elif case.scene == "join" and (quality["lost"] or quality["pli"] > 1):
         wrong.append(f"{quality['lost']} packets lost and {quality['pli']} requests for keyframes, on the loopback")
-    if quality.get("backward"):
+    if (quality.get("backward") or 0) > late:
         wrong.append(f"the times of {quality['backward']} pictures went back")
     if player.has_ended():
         wrong.append("its connection or a track has ended")

@@ -14,6 +14,8 @@ class WebRTCBin(WHEPClient):
     """webrtcbin_client.py."""
 
     name = "whepGStreamer"
+    # The jitter buffer of 1.22 gives some repaired pictures a later time than those behind them.
+    late_repairs = 8
 
     @classmethod
     def missing(cls, tools):
