@@ -9,6 +9,7 @@ import tempfile
 import time
 
 import plan
+from players import PLAYERS
 from run import Suite, beside_nginx
 from tools import Tools
 
@@ -16,7 +17,7 @@ from tools import Tools
 def arguments():
     parser = argparse.ArgumentParser(prog="players", description="Real players against a real server.")
     parser.add_argument("--earshot", default=os.environ.get("EARSHOT_BIN"), help="the binary to test (or EARSHOT_BIN)")
-    parser.add_argument("--ci", action="store_true", help="the 25 cases of `make test` and `make verify`")
+    parser.add_argument("--ci", action="store_true", help="the 27 cases of `make test` and `make verify`")
     parser.add_argument("--only", nargs="+", metavar="WORD", help="only cases whose names hold all of these, e.g. vlc return")
     parser.add_argument("--cases", metavar="NAME,…", default="", help="only these cases, by their whole names")
     parser.add_argument("--without", metavar="NAME,…", default="", help="all but these cases")
@@ -34,7 +35,7 @@ def row(outcome):
         return f"{value:5.1f} s" if value is not None else "      -"
 
     if outcome.skipped:
-        return f"FAIL  {outcome.case.name:38} not run: {outcome.skipped}"
+        return f"{'skip' if PLAYERS[outcome.case.player].may_lack else 'FAIL'}  {outcome.case.name:38} not run: {outcome.skipped}"
     is_reference = outcome.case.server != "earshot"
     word = "ref " if is_reference else "FAIL" if outcome.wrong else "ok  "
     rate = f"{outcome.rate:3.0f}/s" if outcome.rate is not None else "    -"
@@ -99,7 +100,7 @@ def main():
         for what, why in plan.NOT_APPLICABLE:
             say(f"      {what}: {why}")
     # A case's programs are installed by scripts/packages.sh players. Without them nothing was shown, which is no success.
-    skipped = [outcome for outcome in outcomes if outcome.skipped]
+    skipped = [outcome for outcome in outcomes if outcome.skipped and not PLAYERS[outcome.case.player].may_lack]
     failed = [outcome for outcome in own if outcome.wrong]
     if failed or skipped:
         say("\nFailed")

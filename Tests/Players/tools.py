@@ -76,7 +76,11 @@ def _kept(name, fill):
     folder = os.path.join(tempfile.gettempdir(), f"earshot-fixtures-{os.getuid()}", name)
     if not os.path.isdir(folder):
         partial = f"{folder}.{os.getpid()}"
-        fill(partial)
+        try:
+            fill(partial)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
         try:
             os.rename(partial, folder)
         except OSError:

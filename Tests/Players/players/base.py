@@ -18,6 +18,8 @@ class Player:
     protocols = ()
     # Whether it takes up a track that appears while it plays.
     takes_late_tracks = True
+    # Whether a machine may lack it: then its cases are skipped, with the reason.
+    may_lack = False
     # How many pictures it may show after newer ones where packets are lost and repaired.
     late_repairs = 0
     # Which part of the pictures it has to show; a busy machine drops some, a player that stands still or begins anew each group most.

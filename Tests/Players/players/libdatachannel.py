@@ -12,6 +12,7 @@ class LibDataChannel(WHEPClient):
     """libdatachannel_client.py."""
 
     name = "whepLibdatachannel"
+    may_lack = True
     # The video codecs that it offers.
     codecs = "h264"
 
