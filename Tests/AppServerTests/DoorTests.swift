@@ -258,7 +258,15 @@ extension Door {
             try await other.send("GET /live/held.flv HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             try await eventually("a player") { other.text.contains("200 OK") }
             for knock in Self.http.flatMap(\.knocks) {
-                let (status, head, body) = try await knock.answer(server)
+                var answer: (status: Int, head: String, body: String)?
+                while answer == nil {
+                    do {
+                        answer = try await knock.answer(server)
+                    } catch ChannelError.ioOnClosedChannel {
+                        // A refused connection is closed if its request does not come at once: this machine was too busy for that.
+                    }
+                }
+                let (status, head, body) = try answer.orThrow()
                 let isRefused = status == 503 && body.contains("limits.httpPerAddress")
                 #expect(knock.door == .health ? status == 200 : isRefused, "\(knock.testDescription): \(head) \(body)")
             }
