@@ -238,7 +238,7 @@ let package = Package(
             [logging, nioCore, nioPosix, .product(name: "ArgumentParser", package: "swift-argument-parser")]),
         // The load generator is a root target so that it sees `package` declarations and one release build serves both.
         program(
-            "earshot-load", "LibC RTMP RoomRegistry Rooms Sockets Store",
+            "earshot-load", "LibC RTMP RoomRegistry Rooms Sockets Store Support WebRTC",
             [nioCore, httpClient, nioHTTP1, .product(name: "ArgumentParser", package: "swift-argument-parser")], path: "Benchmarks/Load"),
         // The program whose instructions and allocations budget.sh counts.
         program(

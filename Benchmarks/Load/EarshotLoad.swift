@@ -6,8 +6,8 @@ import FoundationEssentials
 struct EarshotLoad: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "earshot-load",
-        abstract: "Publishes and plays over RTMP, changes rooms over HTTP, and measures the server meanwhile.",
-        subcommands: [Run.self, Compare.self, Churn.self, Overload.self, Transitions.self, Pages.self])
+        abstract: "Publishes and plays over RTMP, plays by WHEP, changes rooms over HTTP, and measures the server meanwhile.",
+        subcommands: [Run.self, Compare.self, Churn.self, Overload.self, Transitions.self, Pages.self, Watch.self])
 }
 
 extension RunResult.Mode: ExpressibleByArgument {}

@@ -108,8 +108,9 @@ struct SessionsCommand: AsyncParsableCommand {
         /// "lossy: 7.5 % lost, 812 packets sent again, 40 ms there and back, 3 ms in queues"
         private static func line(_ line: JSONValue?) -> String? {
             guard let verdict = line["verdict"].plain, verdict != "unknown" else { return nil }
+            let sends = line["sends"].string.flatMap { $0 == "all" ? nil : $0 == "sound" ? "gets sound alone" : "gets keyframes and sound" }
             let parts = [
-                line["lossPercent"].plain.map { "\($0) % lost" },
+                sends, line["lossPercent"].plain.map { "\($0) % lost" },
                 line["repeats"].integer.flatMap { $0 > 0 ? "\($0) packets sent again" : nil },
                 line["roundTripMs"].plain.map { "\($0) ms there and back" }, line["queuedMs"].plain.map { "\($0) ms in queues" },
             ]

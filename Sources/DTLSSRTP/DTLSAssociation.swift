@@ -104,7 +104,11 @@ package final class DTLSAssociation {
                 self.judge(SSL_get_error(self.ssl, result), "handshake")
             }
         }
-        if case .connected = self.state { self.readRest() }
+        if case .connected = self.state {
+            self.readRest()
+            // 33 KiB, which the next record gets again; there are none but a goodbye, and a lost flight sent once more.
+            SSL_free_buffers(self.ssl)
+        }
         self.collect()
     }
 
@@ -185,7 +189,8 @@ package final class DTLSAssociation {
     package func close() {
         guard case .connected = self.state else { return }
         ERR_clear_error()
-        _ = SSL_shutdown(self.ssl)
+        // Writing a record does not look whether there are buffers.
+        if SSL_alloc_buffers(self.ssl) == 1 { _ = SSL_shutdown(self.ssl) }
         self.state = .closed
         self.collect()
     }

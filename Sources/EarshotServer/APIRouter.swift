@@ -25,7 +25,7 @@ struct APIRouter {
 
     init(
         readiness: Readiness, playback: PlaybackServices, webrtc: WebRTCServices, service: APIService, console: ConsoleService?,
-        apps: AppRoutes,
+        apps: AppRoutes, nodes: NodeForwarder,
         requests: RequestFigures
     ) {
         self.readiness = readiness
@@ -36,7 +36,7 @@ struct APIRouter {
                 $0.uri.path.contains(".hls/") ? HLSEndpoint.fileRoute : "/{app}/{stream}.m3u8"
             }
         ]
-        parts.append(Part(part: WHEPEndpoint(webrtc)) { _ in WHEPEndpoint.playRoute })
+        parts.append(Part(part: WHEPEndpoint(webrtc, elsewhere: nodes.answer(ofSession:_:_:))) { _ in WHEPEndpoint.playRoute })
         parts += apps.parts.map { Part(part: $0) { _ in "apps" } }
         // Nil when the settings disable it.
         if let console { parts.append(Part(part: console) { _ in "console" }) }

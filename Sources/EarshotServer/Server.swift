@@ -7,7 +7,7 @@ package import HTTPServer
 package import Hummingbird
 import LibC
 import Links
-import Listening
+package import Listening
 package import Logging
 import Notifications
 import Packaging
@@ -36,7 +36,7 @@ package final class Server: Sendable {
     /// HTTP, and HTTPS when there is a certificate.
     package let http: [HTTPService]
     private let httpConnections: HTTPServerChannel.Shared
-    private let sockets: ListeningSockets
+    package let sockets: ListeningSockets
     private let webhooks: WebhookDispatcher
     private let firstToken = Mutex<String?>(nil)
     private let consoleLogin: ConsoleLogin?
@@ -122,7 +122,7 @@ package final class Server: Sendable {
         let responder = APIRouter(
             readiness: parts.readiness, playback: playback, webrtc: parts.webrtc,
             service: parts.apiService(auditor: auditor, sessions: login?.sessions),
-            console: login.map(ConsoleService.init(login:)), apps: AppRoutes(parts.apps), requests: figures.requests
+            console: login.map(ConsoleService.init(login:)), apps: AppRoutes(parts.apps), nodes: parts.nodes, requests: figures.requests
         ).router().buildResponder()
         self.responder = responder
         var http = [
@@ -188,10 +188,10 @@ package final class Server: Sendable {
         // A port of the system's choice for HTTP is one for UDP too, if nobody has it there.
         let address: HostPort
         do {
-            address = try await port.bind(default: http[0])
+            address = try await port.bind(default: http[0], self.sockets)
         } catch let error as ListenError {
             guard self.config.webrtc.listen == nil, self.config.http.listen.port == 0 else { throw error }
-            address = try await port.bind(to: HostPort(host: http[0].host, port: 0))
+            address = try await port.bind(to: HostPort(host: http[0].host, port: 0), self.sockets)
         }
         guard self.config.webrtc.acceptsTCP else { return address }
         if http.contains(where: { $0.port == address.port && ($0.isEverywhere || $0.host == address.host) }) {

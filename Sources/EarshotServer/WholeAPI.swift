@@ -35,12 +35,14 @@ extension APIReference {
 }
 
 extension ServerParts {
+    var nodes: NodeForwarder { NodeForwarder(self.rooms, self.outbound) }
+
     /// `auditor` and `sessions`: shared with the console's logins.
     func apiService(auditor: Auditor, sessions: (any BrowserSessions)?) -> APIService {
         let core = APICore(
             self.live, self.liveKeys, self.rooms, clients: self.connections.clients,
             addresses: { [connections = self.connections] in connections.addresses },
-            ledger: self.memory.ledger, nodes: NodeForwarder(self.rooms, self.outbound), auditor: auditor, figures: self.api.figures.calls,
+            ledger: self.memory.ledger, nodes: self.nodes, auditor: auditor, figures: self.api.figures.calls,
             document: { OpenAPIDocument.buffer }, log: self.log)
         let routes =
             ControlRoutes.all.map { $0.served(by: self.api) } + LinkRoutes.all.map { $0.served(by: self.links) }

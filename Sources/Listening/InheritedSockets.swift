@@ -2,23 +2,25 @@ import LibC
 import NIOCore
 import Support
 
-/// The listening sockets that this process inherited from systemd (sd_listen_fds(3)) or from the program that it replaced. A plain value.
+/// The listening TCP sockets and the UDP ports that this process inherited from systemd (sd_listen_fds(3)) or from the program that it replaced. A plain value.
 package struct InheritedSockets: Sendable {
     struct Socket: Sendable, Equatable {
         let descriptor: CInt
         /// The scheme that it was opened for; nil from systemd.
         let scheme: String?
         let address: SocketAddress
+        /// A port of UDP; otherwise a listening socket of TCP.
+        let isDatagram: Bool
     }
 
     private(set) var sockets: [Socket] = []
-    private var notListening: [String] = []
+    private var unusable: [String] = []
     private var closed: [CInt] = []
 
-    /// Inherited descriptors that cannot be used: closed ones, and those that are not listening TCP sockets.
+    /// Inherited descriptors that cannot be used: closed ones, and those that are neither listening TCP sockets nor UDP ports.
     var problems: [String] {
         let numbers = self.closed.map(String.init).joined(separator: ", ")
-        return self.notListening + (self.closed.isEmpty ? [] : ["not open: \(numbers)"])
+        return self.unusable + (self.closed.isEmpty ? [] : ["not open: \(numbers)"])
     }
 
     package static let none = InheritedSockets()
@@ -62,16 +64,17 @@ package struct InheritedSockets: Sendable {
 
     private mutating func add(_ descriptor: CInt, scheme: String?) {
         guard fcntl(descriptor, F_GETFD) >= 0 else { return self.closed.append(descriptor) }
-        guard Self.option(SO_ACCEPTCONN, of: descriptor) == 1, Self.option(SO_TYPE, of: descriptor) == streamSocket,
+        let type = Self.option(SO_TYPE, of: descriptor)
+        guard type == datagramSocket || type == streamSocket && Self.option(SO_ACCEPTCONN, of: descriptor) == 1,
             let address = Self.address(of: descriptor)
         else {
             close(descriptor)
-            return self.notListening.append(
-                "descriptor \(descriptor) is no listening TCP socket; expected one, as ListenStream= of a socket unit with address and port makes it"
-            )
+            return self.unusable.append(
+                "descriptor \(descriptor) is neither a listening TCP socket nor a UDP port; expected one, as ListenStream= and ListenDatagram= of a"
+                    + " socket unit with address and port make them")
         }
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        self.sockets.append(Socket(descriptor: descriptor, scheme: scheme, address: address))
+        self.sockets.append(Socket(descriptor: descriptor, scheme: scheme, address: address, isDatagram: type == datagramSocket))
     }
 
     private static func option(_ name: CInt, of descriptor: CInt) -> CInt? {
@@ -98,22 +101,22 @@ package struct InheritedSockets: Sendable {
         }
     }
 
-    /// Removes and returns the socket that listens at the setting's address; for port 0, the one that was opened for the same scheme. Blocks to
-    /// resolve a name.
-    mutating func remove(_ scheme: String, _ setting: HostPort) -> Socket? {
+    /// Removes and returns the socket that listens at the setting's address, or is its port of UDP; for port 0, the one that was opened for the same
+    /// scheme. Blocks to resolve a name.
+    mutating func remove(_ scheme: String, _ setting: HostPort, isDatagram: Bool = false) -> Socket? {
         guard !self.sockets.isEmpty, let wanted = try? SocketAddress.makeAddressResolvingHost(setting.host, port: setting.port) else {
             return nil
         }
         let index = self.sockets.firstIndex { socket in
             let hasPort = setting.port == 0 ? socket.scheme == scheme : socket.address.port == setting.port
-            return hasPort && Self.serves(socket, wanted)
+            return hasPort && socket.isDatagram == isDatagram && Self.serves(socket, wanted)
         }
         return index.map { self.sockets.remove(at: $0) }
     }
 
     /// Removes and returns the sockets that would prevent a new one from binding this port.
-    mutating func removeOthers(of port: Int) -> [Socket] {
-        let others = self.sockets.filter { port != 0 && $0.address.port == port }
+    mutating func removeOthers(of port: Int, isDatagram: Bool = false) -> [Socket] {
+        let others = self.sockets.filter { port != 0 && $0.address.port == port && $0.isDatagram == isDatagram }
         self.sockets.removeAll { others.contains($0) }
         return others
     }

@@ -11,6 +11,8 @@ package final class ListeningSockets: Sendable {
     private struct State {
         var inherited: InheritedSockets
         var listeners: [(scheme: String, channel: any Channel)] = []
+        /// Ports of UDP, whose owner closes them: what they serve goes on while no connection is accepted any more.
+        var ports: [(scheme: String, channel: any Channel)] = []
     }
 
     private let state: Mutex<State>
@@ -29,11 +31,7 @@ package final class ListeningSockets: Sendable {
     /// Listens with the inherited socket of this address, or with a new one. Throws ``ListenError``.
     package func listen(_ scheme: String, on address: HostPort, _ bootstrap: ServerBootstrap) async throws -> any Channel {
         let bootstrap = bootstrap.serverChannelOption(.backlog, value: Self.backlog)
-        let (given, others) = self.state.withLock { state in
-            let given = state.inherited.remove(scheme, address)
-            return (given, given == nil ? state.inherited.removeOthers(of: address.port) : [])
-        }
-        self.close(others)
+        let given = self.inherited(scheme, address, isDatagram: false)
         let channel: any Channel
         do {
             if let given {
@@ -49,6 +47,33 @@ package final class ListeningSockets: Sendable {
         }
         self.state.withLock { $0.listeners.append((scheme, channel)) }
         return channel
+    }
+
+    /// Opens a port of UDP: the inherited one of this address, or a new one. Throws ``ListenError``.
+    package func open(_ scheme: String, at address: HostPort, _ bootstrap: DatagramBootstrap) async throws -> any Channel {
+        let given = self.inherited(scheme, address, isDatagram: true)
+        let channel: any Channel
+        do {
+            if let given {
+                channel = try await bootstrap.withBoundSocket(given.descriptor).get()
+            } else {
+                channel = try await bootstrap.bind(host: address.host, port: address.port).get()
+            }
+        } catch {
+            throw ListenError(scheme: scheme, address: address, cause: error)
+        }
+        self.state.withLock { $0.ports.append((scheme, channel)) }
+        return channel
+    }
+
+    /// The inherited socket of this address; those that stand in the way of a new one are closed.
+    private func inherited(_ scheme: String, _ address: HostPort, isDatagram: Bool) -> InheritedSockets.Socket? {
+        let (given, others) = self.state.withLock { state in
+            let given = state.inherited.remove(scheme, address, isDatagram: isDatagram)
+            return (given, given == nil ? state.inherited.removeOthers(of: address.port, isDatagram: isDatagram) : [])
+        }
+        self.close(others)
+        return given
     }
 
     /// Throws if this program does not listen on the address and could not: a bind tells, and is undone. Blocks.
@@ -90,10 +115,10 @@ package final class ListeningSockets: Sendable {
         }
     }
 
-    /// Copies of the listeners' descriptors, which go on listening when the listeners close. Throws IOError.
+    /// Copies of the descriptors of listeners and ports, which stay open when these close. Throws IOError.
     package func kept() async throws -> [(scheme: String, descriptor: CInt)] {
         var kept: [(scheme: String, descriptor: CInt)] = []
-        for (scheme, channel) in self.state.withLock({ $0.listeners }) {
+        for (scheme, channel) in self.state.withLock({ $0.listeners + $0.ports }) {
             do {
                 let copy = try await channel.eventLoop.submit {
                     try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { descriptor in

@@ -14,6 +14,8 @@ package struct AV1Configuration: Sendable, Equatable {
     package var profile: UInt8
     /// seq_level_idx: level 2 + index / 4, minor index % 4.
     package var level: UInt8
+    /// The OBUs behind the fixed part.
+    package var units: ByteBuffer
     /// nil if the record has no sequence header, which the format allows.
     package var sequenceHeader: AV1SequenceHeader?
 
@@ -25,6 +27,7 @@ package struct AV1Configuration: Sendable, Equatable {
         self.profile = profile >> 5
         self.level = profile & 0x1F
         _ = try bytes.readField(UInt16.self, "av1C pixel format")
+        self.units = bytes
         var count = 0
         while bytes.readableBytes > 0, self.sequenceHeader == nil {
             count &+= 1

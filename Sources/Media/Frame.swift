@@ -51,6 +51,11 @@ package struct Frame: Sendable {
         if self.kind == .data, !self.tag.flags.isDisjoint(with: [.metadata, .untimed]) { return 0 }
         return TimestampUnwrapper.wrap(self.timestamp)
     }
+    /// The codec's data, behind the tag's header.
+    package var body: ByteBuffer {
+        let offset = min(Int(self.tag.bodyOffset), self.payload.readableBytes)
+        return self.payload.getSlice(at: self.payload.readerIndex + offset, length: self.payload.readableBytes - offset) ?? ByteBuffer()
+    }
     /// Milliseconds, presentation order.
     package var presentationTimestamp: Int64 { self.timestamp &+ Int64(self.tag.compositionTimeMs) }
 }

@@ -19,6 +19,8 @@ package struct HEVCConfiguration: Sendable, Equatable {
     package var level: UInt8
     /// Frames per second; nil if the record does not give them.
     package var averageFrameRate: Double?
+    /// 0: the record does not say.
+    package var temporalLayers: Int
     /// Bytes of the length before each NAL unit: 1, 2 or 4.
     package var nalLengthSize: Int
     /// NAL units of types 32, 33 and 34, with their header bytes, without start codes.
@@ -42,7 +44,9 @@ package struct HEVCConfiguration: Sendable, Equatable {
         _ = try bytes.readField(UInt16.self, "hvcC bit depths")
         let rate = try bytes.readField(UInt16.self, "hvcC average frame rate")
         self.averageFrameRate = VideoFormat.frameRate(timeScale: Double(rate), ticksPerFrame: 256)
-        self.nalLengthSize = Int(try bytes.readField(UInt8.self, "hvcC length size") & 3) &+ 1
+        let layersAndSize = try bytes.readField(UInt8.self, "hvcC length size")
+        self.temporalLayers = Int(layersAndSize >> 3 & 7)
+        self.nalLengthSize = Int(layersAndSize & 3) &+ 1
         guard self.nalLengthSize != 3 else { throw .invalid(field: "hvcC length size", found: 3, expected: "1, 2 or 4") }
         var units = 0
         for _ in 0..<(try bytes.readField(UInt8.self, "hvcC array count")) {

@@ -47,9 +47,9 @@ extension RTMPConnection {
     }
 
     private func shakeHands(_ bytes: inout ByteBuffer) throws(RTMPError) {
-        let answer = try self.handshake?.receive(&bytes) { HandshakeRandom.bytes($0) }
+        let answer = try self.handshake?.value.receive(&bytes) { HandshakeRandom.bytes($0) }
         if var answer { self.writer?.writeControl { $0.writeBuffer(&answer) } }
-        guard self.handshake?.isDone == true else { return }
+        guard self.handshake?.value.isDone == true else { return }
         self.handshake = nil
         self.handshakeDoneMs = self.loop.relay.punctualMs
         self.services.connections.admission.stepped(self.id)

@@ -59,6 +59,11 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         }
     }
 
+    /// Where the handshake stands.
+    final class Handshake {
+        var value = ServerHandshake()
+    }
+
     package let id: UInt64
     let services: RTMPServices
     let loop: LoopContext
@@ -70,7 +75,8 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     var lastRole: (name: StaticString, address: StreamAddress, room: RoomID?)?
     private(set) var context: ChannelHandlerContext?
     private(set) var writer: SocketWriter?
-    var handshake: ServerHandshake? = ServerHandshake()
+    /// Nil once it is done, so it lies elsewhere: connections are long, and idle ones many.
+    var handshake: Handshake? = Handshake()
     // What is touched for each message is unchecked: methods of these values call nobody, so no second access can begin during one.
     @exclusivity(unchecked) var decoder: ChunkDecoder
     @exclusivity(unchecked) var session: ServerSession

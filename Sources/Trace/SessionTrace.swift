@@ -10,7 +10,7 @@ package final class SessionTrace {
     package private(set) var recorder: HeaderRecorder?
     /// Time of the newest lasting entry; see ``isQuiet(nowMs:)``.
     private var newestMs: Int64 = 0
-    private static let eventStep = 96
+    private static let eventStep = 64
     /// Most bytes of the ring for commands and states.
     private var eventLimit = TraceStore.viewerEventBytes
     private var secondMs: Int64 = 0
@@ -80,7 +80,7 @@ package final class SessionTrace {
 
     /// In steps: most viewers never need all. Returns whether there is more space now.
     private func growEvents() -> Bool {
-        let more = min(self.eventLimit - self.events.capacity, max(Self.eventStep, self.events.capacity / 4))
+        let more = min(self.eventLimit - self.events.capacity, max(Self.eventStep, self.events.capacity / 8))
         guard more > 0, self.store.reserve(more, for: self.share) else { return false }
         self.events.grow(to: self.events.capacity + more)
         self.charged += more

@@ -32,7 +32,7 @@ package final class WatchingClient {
     private var depacketizer = H264Depacketizer()
     private var outgoing: [[UInt8]] = []
 
-    private static let videoType: UInt8 = 102
+    package static let videoType: UInt8 = 102
     private static let soundType: UInt8 = 111
     private static let checkMs: Int64 = 50
     private static let keepMs: Int64 = 2_000

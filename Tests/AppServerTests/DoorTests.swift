@@ -63,7 +63,7 @@ extension Door {
         case .whep:
             [
                 Knock(door: self, method: "POST", path: "/whep/live/cam1", body: Self.offer, headers: ["Content-Type: application/sdp"]),
-                knock("DELETE", "/whep/resource/00112233445566778899aabbccddeeff"),
+                knock("DELETE", "/whep/resource/1-00112233445566778899aabbccddeeff"),
             ]
         case .listener: [knock("GET", "/talk/cam1/mix.mp4")]
         case .heartbeat: [knock("POST", "/push/live/cam1/heartbeat", #"{"status":"finished"}"#)]

@@ -25,14 +25,22 @@ extension FuzzTarget {
         do throws(SessionDescriptionError) {
             let offer = try SessionOffer(text)
             expect(offer.media.count <= 16 && offer.media.allSatisfy { $0.formats.count <= 128 }, "more than the limits allow")
-            let negotiation = try Negotiation(offer)
+            var negotiation = try Negotiation(offer)
             guard let own else { return }
             let answer = negotiation.answer(own, session: 1)
             expect(answer.split(separator: "\r\n").filter { $0.hasPrefix("m=") }.count == offer.media.count, "m-lines lost: \(answer)")
             expect(!answer.contains("\n\n"), "an empty line")
             for kind in [UInt8(66), 77, 100, 244, 0, 255] {
-                let format = negotiation.format(for: H264Profile(idc: kind, constraints: 0xE0))
-                expect((format == nil) == negotiation.video.isEmpty, "no format among \(negotiation.video.count)")
+                let format = negotiation.format(for: .h264(H264Profile(idc: kind, constraints: 0xE0)))
+                expect((format == nil) == !negotiation.video.contains { $0.profile.codec == .h264 }, "no format of H.264")
+            }
+            for profile in [VideoProfile.h265(1), .vp9(0), .av1(0)] {
+                let format = negotiation.format(for: profile)
+                guard negotiation.narrow(to: profile) else {
+                    expect(format == nil, "a format that the answer would not have")
+                    continue
+                }
+                expect(negotiation.video.allSatisfy { $0.profile.codec == profile.codec } && format != nil, "another codec")
             }
         } catch {
             expect(!"\(error)".isEmpty, "an error without words")
@@ -58,7 +66,7 @@ extension FuzzTarget {
         var units: [ByteBuffer] = []
         while !input.isEmpty, units.count < 64 { units.append(ByteBuffer(bytes: input.pop(Int(input.word() & 0x3FFF)))) }
         _ = H264Packetizer.order(of: units)
-        var packetizer = H264Packetizer(sequenceSets: [], pictureSets: [])
+        var packetizer = H264Packetizer()
         guard let bundle = packetizer.bundle(units, time: 1) else { return }
         bundle.withUnsafeReadableBytes { bytes in
             guard let read = PacketBundle(bytes) else { return expect(false, "a bundle that cannot be read") }
@@ -67,7 +75,7 @@ extension FuzzTarget {
             read.forEach { payload, isLast in
                 count += 1
                 expect(
-                    payload.count <= H264Packetizer.longestPayload && (count == read.count) == isLast,
+                    payload.count <= Payload.longest && (count == read.count) == isLast,
                     "packet \(count) of \(payload.count) bytes")
                 guard let first = payload.first else { return expect(false, "an empty packet") }
                 if first & 0x1F == 28 { bodies += payload.dropFirst(2) } else if first & 0x1F != 24 { bodies += payload.dropFirst() }
@@ -76,6 +84,28 @@ extension FuzzTarget {
             let wanted = sent.reduce(0) { $0 + $1.readableBytes - 1 }
             // Sets that do not fit an aggregate go by themselves.
             expect(bodies.count >= wanted, "\(bodies.count) of \(wanted) bytes")
+        }
+    }
+
+    /// Pictures of the other codecs, in packets: bounded in size, and not much more of them than of the picture.
+    static let otherPackets = FuzzTarget("other-packets", maxLength: 16 << 10) { input in
+        var input = input
+        let (codec, isKeyframe) = (input.byte(), input.byte() & 1 == 1)
+        let picture = ByteBuffer(bytes: input.pop(Int(input.word() & 0x3FFF)))
+        let rest = ByteBuffer(bytes: input.rest)
+        var packetizer: any VideoPacketizer =
+            switch codec % 3 {
+            case 0: H265Packetizer(H265Packetizer.Sets(video: [rest], sequence: [rest], picture: []), profile: codec)
+            case 1: VP9Packetizer()
+            default: AV1Packetizer(rest, profile: codec)
+            }
+        _ = H265Packetizer.isReference([rest, picture], layers: Int(codec & 7))
+        guard let bundle = packetizer.bundle([picture], time: 1, isKeyframe: isKeyframe) else { return }
+        bundle.withUnsafeReadableBytes { bytes in
+            guard let read = PacketBundle(bytes) else { return expect(false, "a bundle that cannot be read") }
+            expect(read.profile.codec == packetizer.profile.codec, "\(read.profile)")
+            expect(bytes.count <= 1_024 + 3 * (picture.readableBytes + 2 * rest.readableBytes), "\(bytes.count) bytes")
+            read.forEach { payload, _ in expect((1...Payload.longest).contains(payload.count), "a packet of \(payload.count) bytes") }
         }
     }
 

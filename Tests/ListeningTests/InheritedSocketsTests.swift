@@ -7,9 +7,11 @@ import Testing
 
 /// Listening sockets from outside, with real descriptors.
 @Suite struct InheritedSocketsTests {
-    /// A socket bound to a free port of this address; it listens unless `listens` is false.
-    private static func open(_ host: String = "127.0.0.1", listens: Bool = true) throws -> (descriptor: CInt, port: Int) {
-        let descriptor = socket(AF_INET, streamSocket, 0)
+    /// A socket bound to a free port of this address; it listens unless `listens` is false, or it is one of UDP.
+    private static func open(
+        _ host: String = "127.0.0.1", listens: Bool = true, isDatagram: Bool = false
+    ) throws -> (descriptor: CInt, port: Int) {
+        let descriptor = socket(AF_INET, isDatagram ? datagramSocket : streamSocket, 0)
         let isBound = try SocketAddress(ipAddress: host, port: 0).withSockAddr { bind(descriptor, $0, socklen_t($1)) == 0 }
         // sockaddr_in: family, then the port in network order.
         var name = [UInt8](repeating: 0, count: 16)
@@ -19,7 +21,7 @@ import Testing
             return getsockname(descriptor, start.assumingMemoryBound(to: sockaddr.self), &size) == 0
         }
         try #require(isBound && isNamed)
-        if listens { try #require(listen(descriptor, 5) == 0) }
+        if listens, !isDatagram { try #require(listen(descriptor, 5) == 0) }
         return (descriptor, Int(name[2]) << 8 | Int(name[3]))
     }
 
@@ -57,6 +59,19 @@ import Testing
         #expect(inherited.removeOthers(of: 0).isEmpty && inherited.removeOthers(of: one.port).isEmpty)
         #expect(inherited.removeOthers(of: all.port).map(\.descriptor) == [all.descriptor])
         #expect(inherited.sockets.isEmpty)
+    }
+
+    /// A port of UDP is none of TCP, though the numbers agree.
+    @Test func portsOfUDP() throws {
+        let (udp, tcp) = (try Self.open(isDatagram: true), try Self.open())
+        defer { for each in [udp, tcp] { close(each.descriptor) } }
+        var inherited = Self.read(InheritedSockets.kept([("webrtc", udp.descriptor), ("webrtc", tcp.descriptor)], processID: 7))
+        #expect(inherited.problems.isEmpty && inherited.sockets.map(\.isDatagram) == [true, false])
+        #expect(inherited.remove("webrtc", HostPort(host: "127.0.0.1", port: udp.port)) == nil)
+        #expect(inherited.remove("webrtc", HostPort(host: "127.0.0.1", port: tcp.port), isDatagram: true) == nil)
+        #expect(inherited.removeOthers(of: udp.port).isEmpty)
+        #expect(inherited.remove("webrtc", HostPort(host: "127.0.0.1", port: 0), isDatagram: true)?.descriptor == udp.descriptor)
+        #expect(inherited.remove("webrtc", HostPort(host: "127.0.0.1", port: 0))?.descriptor == tcp.descriptor)
     }
 
     /// Descriptors that are no listening sockets are named, and closed.

@@ -16,7 +16,11 @@ from tools import Earshot, Manager, expect, get, push, wait_for
 # Opens ports as systemd does, from descriptor 3 on, and becomes the server.
 ACTIVATE = """
 import os, socket, sys
-kept = [socket.create_server(("127.0.0.1", int(port))) for port in sys.argv[1].split(",")]
+numbers = [int(port) for port in sys.argv[1].split(",")]
+kept = [socket.create_server(("127.0.0.1", port)) for port in numbers]
+kept.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+kept[-1].bind(("127.0.0.1", numbers[1]))
+print("inode", os.fstat(kept[-1].fileno()).st_ino, flush=True)
 for number, one in enumerate(kept):
     os.dup2(one.fileno(), 20 + number)
 for number in range(len(kept)):
@@ -40,7 +44,7 @@ def command(binary, folder, rtmp, http):
 
 
 def given(binary):
-    """The ports of the settings are taken over, in any order; one that no setting names is closed, and said."""
+    """The ports of the settings are used, in any order, WebRTC's of UDP among them; one that no setting names is closed, and said."""
     with tempfile.TemporaryDirectory() as folder:
         rtmp, http, other = ports(3)
         log = os.path.join(folder, "log")
@@ -54,9 +58,17 @@ def given(binary):
             text = open(log, encoding="utf-8").read()
             expect("no setting names its address" in text and str(other) in text, f"a word about the third socket: {text[-600:]}")
             expect(get(f"http://127.0.0.1:{other}/", patience=3)[0] == 0, "the third socket is closed")
+            inode = text.split("inode ")[1].split()[0]
+            expect(f"socket:[{inode}]" in _open(process.pid), "WebRTC's port is the one that was passed on")
+            expect("is not used" not in text and text.count("no setting names its address") == 1, f"nothing else is closed: {text[-600:]}")
         finally:
             process.send_signal(signal.SIGTERM)
             expect(process.wait(15) == 0, "the server ends well")
+
+
+def _open(process):
+    folder = f"/proc/{process}/fd"
+    return [os.readlink(os.path.join(folder, name)) for name in os.listdir(folder) if os.path.islink(os.path.join(folder, name))]
 
 
 def foreign(binary):

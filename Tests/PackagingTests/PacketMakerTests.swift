@@ -17,6 +17,7 @@ import WebRTC
         let time: Int64
         let isKeyframe: Bool
         let bytes: Int
+        let codec: VideoProfile.Codec
     }
 
     private static func made(_ frames: [Frame]) -> [Made] {
@@ -25,7 +26,8 @@ import WebRTC
                 PacketBundle(bytes).map { bundle in
                     var size = 0
                     bundle.forEach { payload, _ in size += payload.count }
-                    return Made(kind: bundle.kind, time: bundle.time, isKeyframe: bundle.isKeyframe, bytes: size)
+                    return Made(
+                        kind: bundle.kind, time: bundle.time, isKeyframe: bundle.isKeyframe, bytes: size, codec: bundle.profile.codec)
                 }
             }
         }
@@ -50,6 +52,71 @@ import WebRTC
         // In step: both begin within 100 ms of each other.
         let (first, heard) = (try #require(video.first?.time) / 90, try #require(sound.first?.time) / 48)
         #expect(abs(first - heard) < 100, "\(first) and \(heard) ms")
+    }
+
+    struct Coding: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let arguments: [String]
+        let profile: VideoProfile
+    }
+
+    private static let codings = [
+        Coding(testDescription: "HEVC", arguments: hevc("bframes=0"), profile: .h265(1)),
+        Coding(
+            testDescription: "HEVC of 10 bits", arguments: hevc("bframes=0") + ["-pix_fmt", "yuv420p10le"], profile: .h265(2)),
+        Coding(
+            testDescription: "VP9", arguments: ["-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-g", "25"],
+            profile: .vp9(0)),
+        Coding(testDescription: "AV1", arguments: ["-c:v", "libsvtav1", "-preset", "12", "-g", "25"], profile: .av1(0)),
+    ]
+
+    private static func hevc(_ parameters: String) -> [String] {
+        [
+            "-c:v", "libx265", "-preset", "ultrafast", "-x265-params",
+            "log-level=none:pools=1:keyint=25:min-keyint=25:scenecut=0:\(parameters)",
+        ]
+    }
+
+    /// Each picture of the newer codecs goes out, whole, at its time.
+    @Test(arguments: codings) func otherCodecs(_ coding: Coding) async throws {
+        let ffmpeg = try await NewFFmpeg.path()
+        let tags = try await FLVTag.media(of: Fixture.flv(video: coding.arguments, audio: nil, seconds: 3, ffmpeg: ffmpeg))
+        let maker = PacketMaker()
+        let made = try tags.flatMap { try Self.make([$0], maker) }
+        #expect(maker.problem == nil && maker.treatment == .passed && maker.video == coding.profile)
+        let frames = try PieceList.frames(tags).compactMap { item -> Frame? in
+            guard case .frame(let frame) = item, frame.tag.flags.contains(.coded) else { return nil }
+            return frame
+        }
+        #expect(made.map(\.time) == frames.map { 90 * $0.presentationTimestamp } && made.count == 75)
+        #expect(made.map(\.isKeyframe) == frames.map(\.isKeyframe) && made.filter(\.isKeyframe).count >= 3)
+        #expect(made.allSatisfy { $0.codec == coding.profile.codec })
+        // But for lengths, delimiters, sizes.
+        let sent = made.map(\.bytes).reduce(0, +)
+        let stored = frames.map(\.body.readableBytes).reduce(0, +)
+        #expect((stored * 9 / 10...stored * 12 / 10 + 2_000).contains(sent), "\(sent) of \(stored) bytes")
+    }
+
+    /// HEVC's B-frames are known by their times, and what others are made from by their types.
+    @Test func bFramesOfHEVC() async throws {
+        let ffmpeg = try await NewFFmpeg.path()
+        func tags(_ parameters: String) async throws -> [FLVTag] {
+            try await FLVTag.media(of: Fixture.flv(video: Self.hevc(parameters), audio: nil, seconds: 3, ffmpeg: ffmpeg))
+        }
+        let flat = try await tags("bframes=2:b-adapt=0:b-pyramid=0:open-gop=0")
+        let dropping = PacketMaker(.drop, EncoderPlaces(0))
+        let left = try flat.flatMap { try Self.make([$0], dropping) }
+        #expect(dropping.treatment == .dropped && dropping.problem == nil && dropping.video == .h265(1))
+        #expect((20...40).contains(left.count) && zip(left.dropFirst(), left).allSatisfy { $0.time > $1.time }, "\(left.count)")
+        let pyramid = try await tags("bframes=3:b-adapt=0:b-pyramid=1")
+        let refusing = PacketMaker(.drop, EncoderPlaces(0))
+        _ = try pyramid.flatMap { try Self.make([$0], refusing) }
+        #expect(refusing.treatment == .refused && refusing.problem == .reordered)
+        // Encoded anew they are H.264.
+        let encoding = PacketMaker(.auto, EncoderPlaces(1))
+        let encoded = try pyramid.flatMap { try Self.make([$0], encoding) }
+        #expect(encoding.treatment == .encoded && encoding.video?.codec == .h264 && encoded.allSatisfy { $0.codec == .h264 })
+        #expect(encoded.count >= 70 && zip(encoded.dropFirst(), encoded).allSatisfy { $0.time - $1.time == 3_600 }, "\(encoded.count)")
     }
 
     /// B-frames from which no picture is made, and a pyramid of them.

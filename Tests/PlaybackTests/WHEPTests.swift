@@ -32,7 +32,8 @@ import Testing
         _ configure: (inout ServerConfig) -> Void = { _ in }, _ body: @Sendable (PortlessServer) async throws -> Void
     ) async throws {
         try await PortlessServer.run(configure) { server in
-            _ = try await server.parts.webrtc.port.bind(default: .init(host: "127.0.0.1", port: 0))
+            let address = HostPort(host: "127.0.0.1", port: 0)
+            _ = try await server.parts.webrtc.port.bind(default: address, server.server.sockets)
             try await body(server)
         }
     }

@@ -1,4 +1,4 @@
-"""A bad network between a player by WHEP and the server: packets are lost and overtake each other, both ways; or nothing but TCP comes through."""
+"""A bad network between a player by WHEP and the server: packets are lost and overtake each other, both ways; or few come through to the player; or nothing but TCP does."""
 
 import heapq
 import http.server
@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 LOSS = 0.03
 # The share of packets that come late, and by how many seconds: those behind them overtake them.
 LATE, LATE_BY = 0.03, (0.005, 0.03)
+# Of a narrow network: for how many seconds packets wait in its queue, at most.
+QUEUE = 1
 
 
 class LossyNetwork:
@@ -25,8 +27,10 @@ class LossyNetwork:
     One thread passes packets on. The dice's seed can be set by EARSHOT_SEED.
     """
 
-    def __init__(self, server_base, has_udp=True):
-        self.server_base, self.has_udp = server_base, has_udp
+    def __init__(self, server_base, has_udp=True, has_luck=True):
+        self.server_base, self.has_udp, self.has_luck = server_base, has_udp, has_luck
+        # Bits a second that come through to the client; None: all. And when the last of them will have.
+        self.rate, self.free_at = None, 0
         self.seed = int(os.environ.get("EARSHOT_SEED") or random.randrange(1 << 30))
         self.dice = random.Random(self.seed)
         # To the client and to the server: packets, those that were lost, those that were late.
@@ -157,10 +161,26 @@ class LossyNetwork:
             if client not in behind:
                 behind[client] = back = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
                 back.connect(target)
-                self._register(back, lambda back: self._send("client", lambda data=self._read(back): data and front.sendto(data, client)))
+                self._register(back, lambda back: self._come_back(front, client, self._read(back)))
             self._send("server", lambda: self._write(behind[client], data))
 
         return take
+
+    def _come_back(self, front, client, data):
+        """A packet from the server, by the queue of a narrow network."""
+        if not data:
+            return
+        rate, now = self.rate, time.monotonic()
+        if rate is None:
+            self._send("client", lambda: front.sendto(data, client))
+            return
+        self.free_at = max(self.free_at, now)
+        if self.free_at - now > QUEUE:
+            self.counts["client"][0] += 1
+            self.counts["client"][1] += 1
+            return
+        self.free_at += 8 * len(data) / rate
+        heapq.heappush(self.late, (self.free_at, next(self.order), lambda: self._send("client", lambda: front.sendto(data, client))))
 
     @staticmethod
     def _read(udp):
@@ -181,7 +201,7 @@ class LossyNetwork:
         """Sends now, late or never."""
         counts = self.counts[end]
         counts[0] += 1
-        luck = self.dice.random()
+        luck = self.dice.random() if self.has_luck else 1
         if luck < LOSS:
             counts[1] += 1
         elif luck < LOSS + LATE:

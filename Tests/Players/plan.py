@@ -17,7 +17,7 @@ class Case:
     protocol: str
     shape: str
     # join: the stream runs. early: it runs, and has just had a keyframe. before: the player waits for it. return: its device drops and is back after 5 s. cut: the server ends the
-    # player's session. asleep: the player's machine sleeps for 8 s. stay: it plays for longer than a group of pictures lasts. loss: its network loses packets. tcp: its network lets no UDP through. refused: it cannot play. unsupported: the player lacks the codec.
+    # player's session. asleep: the player's machine sleeps for 8 s. stay: it plays for longer than a group of pictures lasts. loss: its network loses packets. narrow: its network takes a quarter of the stream for a while. tcp: its network lets no UDP through. refused: it cannot play. unsupported: the player lacks the codec.
     scene: str = "join"
     server: str = "earshot"
     # With a stream of its own, that no player has asked for before.
@@ -33,7 +33,7 @@ class Case:
     @property
     def push(self):
         """Cases with the same one share a push, one after the other; None: it needs one of its own."""
-        if self.is_cold or self.scene not in ("join", "stay", "loss", "tcp", "unsupported") or self.shape in ("late-audio", "wrap-2^32", "two-sizes"):
+        if self.is_cold or self.scene not in ("join", "stay", "loss", "narrow", "tcp", "unsupported") or self.shape in ("late-audio", "wrap-2^32", "two-sizes"):
             return None
         return (self.server, self.shape)
 
@@ -75,6 +75,7 @@ class WHEPBounds:
 # A packet that is lost again when it is repeated costs a player as long as it waits before it asks again; in a handshake of DTLS that is a second.
 WHEP_BOUNDS = {"join": WHEPBounds(1, 0.6), "return": WHEPBounds(1, 0.6, still=7), "loss": WHEPBounds(4, 1, age_at=4, still=2, clean=0.5)}
 WHEP_BOUNDS["tcp"] = WHEPBounds(2, 0.6, age_at=2)
+WHEP_BOUNDS["narrow"] = WHEPBounds(1, 0.6, still=90)
 
 
 def whep_bounds(case):
@@ -191,8 +192,11 @@ def full_plan():
     plan += _cases("plain", "whepPage") + _cases("b-frames", "whepPage")
     plan += [case for shape in ("plain", "two-sizes", "audio-only") for case in _cases(shape, "whepGStreamer")]
     plan += _cases("plain", "whepGStreamer", scene="return") + _cases("camera", "whepGStreamer", scene="loss")
-    plan += [case for shape in ("plain", "audio-only", "b-frames") for case in _cases(shape, "whepLibdatachannel")]
+    plan += [case for shape in ("plain", "audio-only", "b-frames", "hevc-opus", "av1-opus", "vp9-opus") for case in _cases(shape, "whepLibdatachannel")]
+    plan += [case for shape in ("av1-opus", "vp9-opus", "hevc-b") for case in _cases(shape, "whepChromium")]
+    plan += _cases("vp9-opus", "whepChromium", scene="return") + _cases("av1-opus", "whepChromium", scene="before") + _cases("hevc-b", "whepAiortc")
     plan += _cases("plain", "whepLibdatachannel", scene="return") + _cases("camera", "whepChromium", scene="tcp")
+    plan += _cases("camera", "whepChromium", scene="narrow")
     plan += _cases("plain", "whepFirefox", scene="unsupported") + _cases("plain", "firefoxPage")
     plan += _cases("audio-only", "ffmpeg:rtmp", server="nginx-rtmp")
     plan += _cases("video-only", "ffmpeg:rtmp vlc:rtmp", server="nginx-rtmp")
@@ -203,7 +207,7 @@ def full_plan():
 
 
 def ci_plan():
-    """27 telling cases, in about eight minutes."""
+    """29 telling cases, in about eight minutes."""
     return [
         Case("chromium", "page-hls", "plain", is_cold=True),
         *_cases("plain", "ffmpeg:rtmp,flv vlc:rtmp mpv:hls page"),
@@ -223,7 +227,9 @@ def ci_plan():
         Case("whepChromium", "whep", "plain", scene="return"),
         Case("whepAiortc", "whep", "b-frames"),
         Case("whepGStreamer", "whep", "plain"),
-        Case("whepLibdatachannel", "whep", "plain"),
+        Case("whepLibdatachannel", "whep", "hevc-opus"),
+        Case("whepChromium", "whep", "av1-opus"),
+        Case("whepChromium", "whep", "vp9-opus"),
         Case("whepFirefox", "whep", "plain", scene="unsupported"),
         Case("whepAiortc", "whep", "hevc-opus", scene="refused"),
     ]

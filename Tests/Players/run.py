@@ -46,6 +46,8 @@ class Suite:
 
     # After the first picture until its age is judged, and the time over which it is.
     SETTLE, WINDOW, CATCH_UP = 6.0, 3.0, 15.0
+    # Bits a second of a network that takes sound, but no stream of 800 kbit/s.
+    NARROW = 200_000
     # HLS players find their distance only while they play.
     SETTLE_HLS = 9.0
     # Of a picture in between; a busy machine is late by less.
@@ -171,8 +173,8 @@ class Suite:
             publisher, name = self._push(case, shape, server, folder, ending)
             self._wait_to_join(publisher, case, shape)
             url = server.play_url(case.protocol, name)
-            if case.scene in ("loss", "tcp"):
-                network = ending.enter_context(LossyNetwork(server.http_base, has_udp=case.scene == "loss"))
+            if case.scene in ("loss", "narrow", "tcp"):
+                network = ending.enter_context(LossyNetwork(server.http_base, has_udp=case.scene != "tcp", has_luck=case.scene == "loss"))
                 url = network.url(url)
                 if network.has_udp:
                     ending.callback(lambda: outcome.notes.append(str(network)))
@@ -198,6 +200,9 @@ class Suite:
         if case.scene in ("cut", "asleep"):
             time.sleep(4)
             self._disturb(case, server, player, outcome)
+        elif case.scene == "narrow":
+            time.sleep(4)
+            self._narrow(network, player, server, name, outcome)
         elif case.scene == "stay":
             # To the end of the group, in which a page that removes a part of it would stop.
             time.sleep(shape.gop_seconds * 1.2)
@@ -249,9 +254,28 @@ class Suite:
         ending.callback(player.stop)
         wait_for("the answer to its offer", 20, lambda: player.status)
         outcome.notes.append(f"{player.status}: {player.refusal}")
-        told = player.status == 406 and "H.264" in player.refusal and "vp8" in player.refusal
+        told = player.status == 406 and "H264" in player.refusal and "vp8" in player.refusal
         self._expect(outcome, told, f"it was answered with {player.status}: {player.refusal}")
         self._expect(outcome, not whep.sessions(server, name), "a session is left")
+
+    def _narrow(self, network, player, server, name, outcome):
+        """Too narrow for the pictures: their sound goes on, and they come back once there is room."""
+
+        def play():
+            return whep.sessions(server, name)[0]["playing"][0]
+
+        begin = time.time()
+        network.rate = self.NARROW
+        wait_for("sound alone", 40, lambda: play()["line"]["sends"] == "sound")
+        outcome.notes.append(f"sound alone after {time.time() - begin:.0f} s at {self.NARROW // 1000} kbit/s")
+        self._expect(outcome, play()["isSlow"] and play()["framesSkipped"], f"it is not listed as slow: {play()}")
+        # What stood in the queue has gone.
+        time.sleep(4)
+        whep.judge_sound(player, plan.WHEP_BOUNDS["narrow"], outcome)
+        begin = time.time()
+        network.rate = None
+        wait_for("the pictures", 90, lambda: play()["line"]["sends"] == "all")
+        outcome.notes.append(f"all of it again {time.time() - begin:.0f} s after there was room")
 
     def _judge_standstill(self, player, outcome):
         """Since the picture moves, it has never stood still."""
@@ -402,6 +426,7 @@ class Suite:
         if outcome.case.protocol == "whep":
             # G.711 passes as it is; everything else becomes Opus.
             expected = ["audio opus" if track.startswith("audio") and shape.audio != "pcmu" else track for track in expected]
+            expected = [f"video {shape.webrtc_video}" if track.startswith("video") and shape.webrtc_video else track for track in expected]
         seen = outcome.tracks
         if seen is None:
             outcome.wrong.append("the player names no tracks")

@@ -31,12 +31,14 @@ class Shape:
     second_after: float = 0
     # Sent by the suite's own publisher: stock encoders do not send it so.
     is_crafted: bool = False
+    # The codec by WebRTC, where pictures are encoded anew as another.
+    webrtc_video: str | None = None
     # The program that encodes and pushes it: ffmpeg or obs.
     device: str = "ffmpeg"
 
     @property
     def needs_current_ffmpeg(self):
-        return self.video in ("hevc", "av1") or self.audio == "opus"
+        return self.video in ("hevc", "av1", "vp9") or self.audio == "opus"
 
     @property
     def lacks_a_kind(self):
@@ -65,7 +67,15 @@ SHAPES = {
         Shape("late-audio", "the sound begins 8 s after the picture", audio_delay=8, is_crafted=True),
         Shape("mono-44100", "AAC, 44.1 kHz mono", audio_arguments=("-ar", "44100", "-ac", "1")),
         Shape("hevc-opus", "HEVC and Opus, Enhanced RTMP", video="hevc", audio="opus"),
+        Shape(
+            "hevc-b",
+            "HEVC with B-frames, AAC",
+            video="hevc",
+            video_arguments=("-x265-params", "log-level=error:bframes=3:b-adapt=0:rc-lookahead=5"),
+            webrtc_video="h264",
+        ),
         Shape("av1-opus", "AV1 and Opus, Enhanced RTMP", video="av1", audio="opus"),
+        Shape("vp9-opus", "VP9 and Opus, Enhanced RTMP", video="vp9", audio="opus"),
         Shape("gop-10", "a keyframe each 10 s", gop_seconds=10),
         Shape("gop-4", "a keyframe each 4 s", gop_seconds=4),
         Shape("gop-4-silent", "a keyframe each 4 s, no sound", gop_seconds=4, audio=None),
@@ -106,7 +116,8 @@ SHAPES = {
 _H264 = ("-c:v", "libx264", "-preset", "veryfast", "-tune", "zerolatency", "-pix_fmt", "yuv420p")
 _HEVC = ("-c:v", "libx265", "-preset", "ultrafast", "-tune", "zerolatency", "-x265-params", "log-level=error:bframes=0", "-pix_fmt", "yuv420p")
 _AV1 = ("-c:v", "libsvtav1", "-preset", "12", "-svtav1-params", "pred-struct=1:rtc=1", "-pix_fmt", "yuv420p")
-_VIDEO = {"h264": _H264, "hevc": _HEVC, "av1": _AV1}
+_VP9 = ("-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-lag-in-frames", "0", "-b:v", "400k", "-pix_fmt", "yuv420p")
+_VIDEO = {"h264": _H264, "hevc": _HEVC, "av1": _AV1, "vp9": _VP9}
 _AUDIO = {
     "aac": ("-c:a", "aac", "-b:a", "64k"),
     "opus": ("-c:a", "libopus", "-b:a", "64k"),

@@ -164,10 +164,10 @@ class Refusals:
 
     def offers(self, hevc, plain):
         """Offers that cannot be met, or read."""
-        self.refused("HEVC", call(self.url(hevc), body=OFFER), 406, "unplayable", "push H.264")
+        self.refused("HEVC", call(self.url(hevc), body=OFFER), 406, "unplayable", "its video is H265 of profile 1, and the client's codecs are vp8, h264")
         url = self.url(plain)
         answer = call(url, body=VP8_OFFER)
-        self.refused("VP8 alone", answer, 406, says="H.264")
+        self.refused("VP8 alone", answer, 406, says="its video is H264, and the client's codecs are vp8")
         # The stream may be called so.
         self.expect("sound is called a codec of video", "opus" not in answer[2].replace(plain, "").lower(), answer)
         self.refused("another Content-Type", call(url, body=OFFER, kind="application/json"), 415, says="application/sdp")

@@ -186,6 +186,15 @@ extension ClientProcess {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/\(self.id)/fd").count
     }
 
+    /// The inodes of its open sockets, as /proc/net has them.
+    package func openSockets() throws -> Set<String> {
+        let folder = "/proc/\(self.id)/fd"
+        let targets = try FileManager.default.contentsOfDirectory(atPath: folder).compactMap {
+            try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")
+        }
+        return Set(targets.filter { $0.hasPrefix("socket:[") }.map { String($0.dropFirst(8).dropLast()) })
+    }
+
     /// Open descriptors by target: a file's name, or a kind ("socket").
     package func openFiles() throws -> [String: Int] {
         let folder = "/proc/\(self.id)/fd"

@@ -130,6 +130,14 @@ final class FakeBrowser {
         self.sendControl(packet)
     }
 
+    /// RFC 3550 §6.4.2. `fractionLost`: in 256ths.
+    func reportReception(of source: UInt32, fractionLost: UInt8) {
+        var packet: [UInt8] = [0x81, 201, 0, 7, 0, 0, 0, 1]
+        packet.append32(source)
+        packet += [fractionLost] + [UInt8](repeating: 0, count: 19)
+        self.sendControl(packet)
+    }
+
     /// draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1, each packet as one that came with a difference of two bytes, or as none. `arrived`: ms on
     /// the browser's clock.
     func reportArrivals(_ first: UInt16, _ arrived: [Int64?]) {

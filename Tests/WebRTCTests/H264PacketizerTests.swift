@@ -9,21 +9,7 @@ import Testing
 
     private static func packetizer() -> H264Packetizer { H264Packetizer(sequenceSets: [Self.sps], pictureSets: [Self.pps]) }
 
-    private static func unit(_ header: UInt8, _ count: Int) -> ByteBuffer {
-        ByteBuffer(bytes: [header] + (1..<max(1, count)).map { UInt8(truncatingIfNeeded: $0 &* 31) })
-    }
-
-    private static func payloads(_ bundle: ByteBuffer) throws -> (PacketBundle.Kind, isKeyframe: Bool, H264Profile, Int64, [[UInt8]]) {
-        try bundle.withUnsafeReadableBytes { bytes in
-            let read = try #require(PacketBundle(bytes))
-            var payloads: [[UInt8]] = []
-            read.forEach { payload, isLast in
-                payloads.append([UInt8](payload))
-                #expect(isLast == (payloads.count == read.count))
-            }
-            return (read.kind, read.isKeyframe, read.profile, read.time, payloads)
-        }
-    }
+    private static func unit(_ header: UInt8, _ count: Int) -> ByteBuffer { Bundled.filled([header], count) }
 
     /// A client's side (RFC 6184 §5.7, §5.8): the units in order.
     static func depacketized(_ payloads: [[UInt8]]) -> [[UInt8]] {
@@ -53,8 +39,9 @@ import Testing
         let information = ByteBuffer(bytes: [0x06, 5, 1, 0, 0x80])
         let made1 = packetizer.bundle([delimiter, information, idr], time: 90_000)
         let bundle = try #require(made1)
-        let (kind, isKeyframe, profile, time, payloads) = try Self.payloads(bundle)
-        #expect(kind == .video && isKeyframe && profile == H264Profile(idc: 0x64, constraints: 0) && time == 90_000)
+        let made = try Bundled(bundle)
+        #expect(made.isKeyframe && made.profile == .h264(H264Profile(idc: 0x64, constraints: 0)) && made.time == 90_000)
+        let payloads = made.payloads
         // RFC 6184 §5.7.1.
         #expect(payloads[0] == [0x78, 0, 5, 0x67, 0x64, 0x00, 0x1F, 0xAC, 0, 3, 0x68, 0xEE, 0x3C])
         #expect(payloads[1] == Array(idr.readableBytesView) && payloads.count == 2)
@@ -65,13 +52,12 @@ import Testing
         let slices = [Self.unit(0x41, count), Self.unit(0x41, 7)]
         let made2 = packetizer.bundle(slices, time: -5)
         let bundle = try #require(made2)
-        let (_, isKeyframe, _, time, payloads) = try Self.payloads(bundle)
-        #expect(!isKeyframe && time == -5)
-        #expect(payloads.allSatisfy { $0.count <= H264Packetizer.longestPayload && !$0.isEmpty })
+        let made = try Bundled(bundle)
+        let payloads = made.payloads
+        #expect(!made.isKeyframe && made.time == -5)
+        #expect(payloads.allSatisfy { $0.count <= Payload.longest && !$0.isEmpty })
         #expect(Self.depacketized(payloads) == slices.map { Array($0.readableBytesView) })
-        // The kernel cuts a run at one size; the last may be shorter.
-        let fragments = payloads.filter { $0[0] & 0x1F == 28 }
-        #expect(Set(fragments.dropLast().map(\.count)).count <= 1 && fragments.last?.count ?? 0 <= fragments.first?.count ?? 0)
+        #expect(Bundled.areEven(payloads.filter { $0[0] & 0x1F == 28 }))
     }
 
     /// A new size comes within a picture, without a sequence header.
@@ -80,12 +66,12 @@ import Testing
         let other = ByteBuffer(bytes: [0x67, 0x42, 0xE0, 0x1E, 0x01])
         let made3 = packetizer.bundle([other, Self.unit(0x65, 10)], time: 0)
         let bundle = try #require(made3)
-        let (_, _, profile, _, payloads) = try Self.payloads(bundle)
-        #expect(profile == H264Profile(idc: 0x42, constraints: 0xE0))
-        #expect(Self.depacketized(payloads).prefix(2) == [Array(other.readableBytesView), Array(Self.pps.readableBytesView)])
+        let made = try Bundled(bundle)
+        #expect(made.profile == .h264(H264Profile(idc: 0x42, constraints: 0xE0)))
+        #expect(Self.depacketized(made.payloads).prefix(2) == [Array(other.readableBytesView), Array(Self.pps.readableBytesView)])
         let made4 = packetizer.bundle([Self.unit(0x65, 10)], time: 0)
         let next = try #require(made4)
-        #expect(try Self.payloads(next).2 == H264Profile(idc: 0x42, constraints: 0xE0), "they stay in force")
+        #expect(try Bundled(next).profile == .h264(H264Profile(idc: 0x42, constraints: 0xE0)), "they stay in force")
     }
 
     @Test func nothingToShow() {
@@ -103,7 +89,7 @@ import Testing
             let bytes = stride(from: 0, to: padded.count, by: 8).map { UInt8(padded.dropFirst($0).prefix(8), radix: 2) ?? 0 }
             return ByteBuffer(bytes: [header] + bytes)
         }
-        func order(_ bits: String, header: UInt8 = 0x01) -> H264Packetizer.Order { H264Packetizer.order(of: [slice(bits, header: header)]) }
+        func order(_ bits: String, header: UInt8 = 0x01) -> PictureOrder { H264Packetizer.order(of: [slice(bits, header: header)]) }
         #expect(order("1010") == .early(isReference: false) && order("100111") == .early(isReference: false))
         #expect(order("11") == .plain && order("100110") == .plain && order("1011") == .plain)
         // nal_ref_idc.

@@ -19,11 +19,14 @@ import Testing
 
     /// Chromium 156, headless, recvonly video and audio.
     @Test func chromium() throws {
-        let negotiation = try Negotiation(SessionOffer(Self.recorded("chromium-156")))
+        var negotiation = try Negotiation(SessionOffer(Self.recorded("chromium-156")))
         #expect(
-            negotiation.user == "HblJ" && negotiation.fingerprints.count == 1 && negotiation.repeatsOnRequest && !negotiation.lacksVideo)
-        // Packetization mode 1 alone: 42001f, 42e01f, 4d001f, f4001f.
-        #expect(negotiation.video.count == 4 && negotiation.video.allSatisfy { $0.repeats != nil })
+            negotiation.user == "HblJ" && negotiation.fingerprints.count == 1 && negotiation.repeatsOnRequest && negotiation.hasVideo)
+        // H.264 with packetization mode 1 alone: 42001f, 42e01f, 4d001f, f4001f.
+        #expect(negotiation.video.filter { $0.profile.codec == .h264 }.count == 4 && negotiation.video.allSatisfy { $0.repeats != nil })
+        #expect(negotiation.video.count == 10, "and VP9 and AV1")
+        let isNarrow = negotiation.narrow(to: .h264(H264Profile(idc: 100, constraints: 0)))
+        #expect(isNarrow && negotiation.video.count == 4)
         #expect(negotiation.sound[.pcmu] == 0 && negotiation.sound[.pcma] == 8 && negotiation.sound[.opus] == 111)
         let lines = try negotiation.answer(Self.own(), session: 7).split(separator: "\r\n").map(String.init)
         #expect(lines[0] == "v=0" && lines.contains("a=ice-lite") && lines.contains("a=group:BUNDLE 0 1"))
@@ -63,7 +66,7 @@ import Testing
     @Test func safari() throws {
         let negotiation = try Negotiation(SessionOffer(Self.recorded("safari")))
         func type(_ idc: UInt8, _ constraints: UInt8) -> UInt8? {
-            negotiation.format(for: H264Profile(idc: idc, constraints: constraints))?.payloadType
+            negotiation.format(for: .h264(H264Profile(idc: idc, constraints: constraints)))?.payloadType
         }
         // Baseline, Constrained Baseline, Main, High, Constrained High.
         #expect(type(66, 0) == 96 && type(66, 0xE0) == 98 && type(77, 0) == 96 && type(100, 0) == 96 && type(100, 0x0C) == 96)
@@ -76,9 +79,10 @@ import Testing
 
     /// Put together of what published offers of Firefox have that has H.264: parameters before their formats, and a second H.264 without a mode.
     @Test func firefox() throws {
-        let negotiation = try Negotiation(SessionOffer(Self.recorded("firefox-h264")))
-        #expect(negotiation.video.map(\.payloadType) == [126] && negotiation.video[0].repeats == 127)
-        #expect(negotiation.format(for: H264Profile(idc: 100, constraints: 0))?.payloadType == 126)
+        var negotiation = try Negotiation(SessionOffer(Self.recorded("firefox-h264")))
+        let isNarrow = negotiation.narrow(to: .h264(H264Profile(idc: 66, constraints: 0)))
+        #expect(isNarrow && negotiation.video.map(\.payloadType) == [126] && negotiation.video[0].repeats == 127)
+        #expect(negotiation.format(for: .h264(H264Profile(idc: 100, constraints: 0)))?.payloadType == 126)
         #expect(negotiation.videoNumber == 7 && negotiation.soundNumber == nil && negotiation.sound[.opus] == 109)
         let answer = try negotiation.answer(Self.own(), session: 7)
         #expect(answer.contains("a=fmtp:126 profile-level-id=42e01f;level-asymmetry-allowed=1;packetization-mode=1\r\n"))
@@ -89,17 +93,70 @@ import Testing
     @Test func theFormatFollowsTheProfile() throws {
         let negotiation = try Negotiation(SessionOffer(Self.recorded("chromium-156")))
         func profile(_ idc: UInt8, _ constraints: UInt8 = 0) -> UInt8? {
-            negotiation.format(for: H264Profile(idc: idc, constraints: constraints))?.profile.idc
+            negotiation.format(for: .h264(H264Profile(idc: idc, constraints: constraints)))?.profile.number
         }
         #expect(profile(66, 0xE0) == 66 && profile(77) == 77)
         // High 4:4:4 (f4) decodes High, which is not offered.
         #expect(profile(100) == 0xF4)
         let main = try Negotiation(SessionOffer(Self.offer(video: ["96 42e01f", "97 4d001f"])))
-        #expect(main.format(for: H264Profile(idc: 100, constraints: 0))?.payloadType == 97, "the best that there is")
+        #expect(main.format(for: .h264(H264Profile(idc: 100, constraints: 0)))?.payloadType == 97, "the best that there is")
         // Safari's 640c and 42e0.
         let safari = try Negotiation(SessionOffer(Self.offer(video: ["98 42e01f", "96 640c1f"])))
-        #expect(safari.format(for: H264Profile(idc: 100, constraints: 0x0C))?.payloadType == 96)
-        #expect(safari.format(for: H264Profile(idc: 66, constraints: 0xC0))?.payloadType == 98)
+        #expect(safari.format(for: .h264(H264Profile(idc: 100, constraints: 0x0C)))?.payloadType == 96)
+        #expect(safari.format(for: .h264(H264Profile(idc: 66, constraints: 0xC0)))?.payloadType == 98)
+    }
+
+    /// What is answered to a client that decodes several codecs are those of the stream alone, in the profiles that it covers.
+    @Test func theAnswerHasTheStreamsCodec() throws {
+        let offer = try SessionOffer(Self.recorded("chromium-156"))
+        func answered(_ profile: VideoProfile) throws -> [String]? {
+            var negotiation = try Negotiation(offer)
+            guard negotiation.narrow(to: profile) else {
+                #expect(negotiation.format(for: profile) == nil)
+                return nil
+            }
+            #expect(negotiation.format(for: profile)?.profile.codec == profile.codec && negotiation.repeatsOnRequest)
+            let lines = try negotiation.answer(Self.own(), session: 7).split(separator: "\r\n").map(String.init)
+            return lines.filter { $0.hasPrefix("a=rtpmap:") && !$0.contains("rtx") && !$0.contains("opus") && !$0.contains("PCM") }
+        }
+        #expect(try answered(.vp9(0)) == ["a=rtpmap:98 VP9/90000"] && answered(.vp9(2)) == ["a=rtpmap:100 VP9/90000"])
+        #expect(try answered(.av1(0)) == ["a=rtpmap:45 AV1/90000", "a=rtpmap:47 AV1/90000"] && answered(.av1(2)) == nil)
+        #expect(try answered(.h265(1)) == nil)
+        // Main 10 decodes Main; packets on several streams are not sent.
+        func offered(_ parameters: String) throws -> Negotiation {
+            let text = Self.offer(video: ["96 42e01f"]).replacing("H264/90000", with: "H265/90000")
+                .replacing("packetization-mode=1;profile-level-id=42e01f", with: parameters)
+            return try Negotiation(SessionOffer(text))
+        }
+        #expect(try offered("level-id=93;profile-id=2").format(for: .h265(1))?.payloadType == 96)
+        #expect(try offered("level-id=93").format(for: .h265(1))?.payloadType == 96 && offered("level-id=93").format(for: .h265(2)) == nil)
+        #expect(try !offered("tx-mode=MRST").hasVideo && !offered("profile-id=x").hasVideo && offered("tx-mode=SRST").hasVideo)
+    }
+
+    /// Put together of what published offers have: Chrome 144 of macOS, with Main and Main 10; Safari, which names no parameters.
+    @Test func browsersWithHEVC() throws {
+        func offer(_ name: String, _ media: String, _ types: [Int], _ lines: String) throws -> Negotiation {
+            let recorded = try Self.recorded(name)
+            let line = try #require(recorded.split(whereSeparator: \.isNewline).first { $0.hasPrefix("m=video") })
+            let changed = line + types.map { " \($0)" }.joined()
+            return try Negotiation(SessionOffer(recorded.replacing(line, with: changed).replacing(media, with: lines + media)))
+        }
+        let end = "level-id=180;profile-id="
+        var chrome = try offer(
+            "chromium-156", "a=rtpmap:118 ", [50, 51, 52, 53],
+            """
+            a=rtpmap:50 H265/90000\r\na=rtcp-fb:50 transport-cc\r\na=rtcp-fb:50 nack\r\na=fmtp:50 \(end)1;tier-flag=0;tx-mode=SRST\r
+            a=rtpmap:51 rtx/90000\r\na=fmtp:51 apt=50\r\na=rtpmap:52 H265/90000\r\na=rtcp-fb:52 transport-cc\r\na=rtcp-fb:52 nack\r
+            a=fmtp:52 \(end)2;tier-flag=0;tx-mode=SRST\r\na=rtpmap:53 rtx/90000\r\na=fmtp:53 apt=52\r\n
+            """)
+        #expect(chrome.format(for: .h265(1))?.payloadType == 50 && chrome.format(for: .h265(2))?.payloadType == 52)
+        #expect(chrome.format(for: .h265(4)) == nil)
+        let isNarrow = chrome.narrow(to: .h265(1))
+        let answer = try chrome.answer(Self.own(), session: 7)
+        #expect(isNarrow && answer.contains("a=fmtp:50 level-id=180;profile-id=1;tier-flag=0;tx-mode=SRST\r\n"), "\(answer)")
+        #expect(answer.contains("UDP/TLS/RTP/SAVPF 50 51 52 53\r\n") && chrome.repeatsOnRequest && chrome.videoNumber == 4)
+        let safari = try offer("safari", "a=rtpmap:96 ", [120], "a=rtpmap:120 H265/90000\r\na=rtcp-fb:120 nack\r\n")
+        #expect(safari.format(for: .h265(1))?.payloadType == 120 && safari.format(for: .h265(2)) == nil)
     }
 
     private static let fingerprint = "sha-256 " + Array(repeating: "AB", count: 32).joined(separator: ":")
@@ -137,7 +194,7 @@ import Testing
             #expect(answer.contains("a=sendonly") && !answer.contains("a=sendrecv"))
         }
         let alone = try Negotiation(SessionOffer(Self.offer(video: [])))
-        #expect(!alone.hasVideo && alone.hasSound && !alone.lacksVideo)
+        #expect(!alone.hasVideo && alone.hasSound && !alone.wantsVideo)
         #expect(try alone.answer(Self.own(), session: 1).contains("a=group:BUNDLE a\r\n"))
         #expect(try !Negotiation(SessionOffer(Self.offer(sound: nil))).hasSound)
         #expect(try Negotiation(SessionOffer(Self.offer(extra: "a=mid:a\r\na=mid:a\r\n"))).hasSound)
@@ -156,7 +213,9 @@ import Testing
         let vp8 = Self.offer(video: []).replacing(
             "m=audio", with: "m=video 9 UDP/TLS/RTP/SAVPF 120\r\na=mid:v\r\na=recvonly\r\na=rtpmap:120 VP8/90000\r\nm=audio")
         let firefox = try Negotiation(SessionOffer(vp8))
-        #expect(firefox.lacksVideo && firefox.hasSound && firefox.offered() == "vp8, opus" && firefox.offered("video") == "vp8")
+        #expect(
+            firefox.wantsVideo && !firefox.hasVideo && firefox.hasSound && firefox.offered() == "vp8, opus"
+                && firefox.offered("video") == "vp8")
     }
 
     @Test func refusalsSayWhy() {

@@ -232,6 +232,51 @@ final class Link {
         #expect(link.output.packets.count == 1 && (offersRepeats || link.output.packets[0] == sent[2]))
     }
 
+    /// Whoever asks for more repeats than there may be gets keyframes, then sound alone; once all is well everything again, from a keyframe on.
+    @Test func aLineThatDoesNotTakeThePictures() async throws {
+        let link = try Link()
+        #expect(try await link.connect())
+        let media = try #require(link.peer.media)
+        var number: UInt32 = 0
+        /// A second of the stream: how many pictures and packets of sound went out.
+        func second(isFlooding: Bool) throws -> (pictures: Int, sound: Int) {
+            let (before, heard) = (link.browser.packets[0x1111]?.count ?? 0, link.browser.packets[0x3333]?.count ?? 0)
+            for step in 0..<25 {
+                try link.send(Link.picture(number, 100, time: Int64(number) * 3_600, isKeyframe: step == 12))
+                try link.send(Link.sound(number, time: Int64(number) * 1_920))
+                number += 1
+                if isFlooding, let newest = link.browser.packets[0x1111]?.last?.index {
+                    let wanted = (0..<60).map { UInt16(truncatingIfNeeded: newest &- UInt64($0 % 2)) }
+                    for _ in 0..<3 { link.browser.reportMissing(wanted, of: 0x1111) }
+                }
+                for _ in 0..<40 { link.step() }
+                _ = link.answerReports()
+            }
+            if !isFlooding { for source: UInt32 in [0x1111, 0x3333] { link.browser.reportReception(of: source, fractionLost: 0) } }
+            for _ in 0..<5 { link.step() }
+            _ = link.answerReports()
+            _ = media.judgeLine(nowMs: link.nowMs)
+            return ((link.browser.packets[0x1111]?.count ?? 0) - before, (link.browser.packets[0x3333]?.count ?? 0) - heard)
+        }
+        #expect(try second(isFlooding: false).pictures > 25 && media.relief.stage == .all)
+        var stages: [LineRelief.Stage] = []
+        for _ in 0..<20 where media.relief.stage != .sound {
+            _ = try second(isFlooding: true)
+            if stages.last != media.relief.stage { stages.append(media.relief.stage) }
+        }
+        #expect(stages == [.all, .keyframes, .sound])
+        let alone = try second(isFlooding: false)
+        #expect(alone.pictures == 0 && alone.sound == 25 && media.spared > 25)
+        for _ in 0..<40 where media.relief.stage == .sound { _ = try second(isFlooding: false) }
+        let keyframes = try second(isFlooding: false)
+        // Of its sets and its slice.
+        #expect(media.relief.stage == .keyframes && keyframes.pictures == 2, "\(keyframes)")
+        for _ in 0..<40 where media.relief.stage != .all { _ = try second(isFlooding: false) }
+        // The first half second is that of the group that is under way.
+        let first = try second(isFlooding: false)
+        #expect((14...15).contains(first.pictures) && media.relief.stage == .all, "\(first)")
+    }
+
     /// A keyframe tells for how long pictures are held back, beside the count or without it; others do not, nor does a stream without sound.
     @Test(arguments: [true, false]) func picturesAreHeldBack(_ isCounted: Bool) async throws {
         let browser = try FakeBrowser()

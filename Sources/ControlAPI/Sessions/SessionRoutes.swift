@@ -190,6 +190,9 @@ struct SessionAnswer: Sendable {
                 "queuedMs", .nullable(.number), "How long packets stand in queues on the way; null for clients that do not report it."
             ) { $0.queuedMs.map(Self.rounded) },
             .field("repeats", .count, "Packets that were sent again because they were lost.", \.repeats),
+            .field(
+                "sends", .words(["all", "keyframes", "sound"]),
+                "What is sent, since the line takes no more: all, keyframes and sound, or sound alone.", \.sends),
         ])
 
     private static func rounded(_ value: Double) -> Double { (value * 10).rounded() / 10 }

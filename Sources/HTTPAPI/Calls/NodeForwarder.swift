@@ -1,7 +1,7 @@
-import HTTPServer
+package import HTTPServer
 import HTTPTypes
-import Hummingbird
-import NIOCore
+package import Hummingbird
+package import NIOCore
 package import Outbound
 package import RoomRegistry
 package import Rooms
@@ -25,8 +25,22 @@ package struct NodeForwarder: Sendable {
     private static let patience = Duration.seconds(30)
 
     /// The other node's answer; nil if this node carries the call out, as every node does where `home` is nil.
-    func answer(_ home: RouteHome?, _ path: [JSONValue.Member], _ request: Request, _ body: ByteBuffer) async throws -> APIAnswer? {
-        guard self.rooms.isShared, let thing = home?.thing(path) else { return nil }
+    func answer(
+        _ home: RouteHome?, _ path: [JSONValue.Member], _ request: Request, _ body: ByteBuffer
+    ) async throws(APIError) -> APIAnswer? {
+        guard let thing = home?.thing(path) else { return nil }
+        return try await self.answer(of: thing, request, body).map { APIAnswer($0) }
+    }
+
+    /// The answer of the node that has this session, to a request at the session's own address, which says who may ask; nil if no other node has it.
+    package func answer(ofSession number: UInt64, _ request: Request, _ body: ByteBuffer) async throws(APIError) -> Response? {
+        try await self.answer(of: .node(Int64(clamping: number >> SessionNumber.nodeShift)), request, body, passesCredentials: false)
+    }
+
+    private func answer(
+        of thing: NodeThing, _ request: Request, _ body: ByteBuffer, passesCredentials: Bool = true
+    ) async throws(APIError) -> Response? {
+        guard self.rooms.isShared else { return nil }
         // While the database is away, what runs here is still answered for.
         guard let node = try? await self.rooms.otherNode(having: thing) else { return nil }
         let what = "This is on the node \(node.name)"
@@ -40,12 +54,12 @@ package struct NodeForwarder: Sendable {
         let answer: NodeReply
         do throws(OutboundError) {
             answer = try await self.client.forward(
-                request.method.rawValue, to: address + Self.target(request), headers: self.headers(request), body: body,
+                request.method.rawValue, to: address + Self.target(request), headers: self.headers(request, passesCredentials), body: body,
                 timeout: Self.patience)
         } catch {
             throw APIError.unavailable("\(what), which did not answer: \(error). The call may have been carried out there.")
         }
-        return APIAnswer(Self.response(answer))
+        return Self.response(answer)
     }
 
     /// Tells the other nodes where they reach this one: as the settings say, or where its HTTP port listens, unless that is on all addresses.
@@ -58,8 +72,9 @@ package struct NodeForwarder: Sendable {
         request.uri.path + (request.uri.query.map { "?\($0)" } ?? "")
     }
 
-    private func headers(_ request: Request) -> [(name: String, value: String)] {
+    private func headers(_ request: Request, _ passesCredentials: Bool) -> [(name: String, value: String)] {
         var headers = Self.passed(request.headers.map { (name: $0.name.rawName, value: $0.value) })
+        if !passesCredentials { headers.removeAll { ["authorization", "cookie"].contains($0.name.lowercased()) } }
         // Logins of browsers are tied to the name that they asked for.
         if let authority = request.head.authority { headers.append((name: "Host", value: authority)) }
         if let name = Self.sender { headers.append((name: name.rawName, value: self.rooms.nodeName ?? "")) }

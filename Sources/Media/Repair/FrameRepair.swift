@@ -302,8 +302,6 @@ extension Frame {
     fileprivate var bodyIndex: Int { self.payload.readerIndex &+ min(Int(self.tag.bodyOffset), self.payload.readableBytes) }
     fileprivate var bodyBytes: Int { self.payload.writerIndex &- self.bodyIndex }
 
-    fileprivate var body: ByteBuffer { self.payload.getSlice(at: self.bodyIndex, length: self.bodyBytes) ?? ByteBuffer() }
-
     /// Keeps the message's header. Leaves room behind the data, which libav needs to read it in place.
     fileprivate mutating func replaceBody(with body: ByteBuffer) {
         let head = min(Int(self.tag.bodyOffset), self.payload.readableBytes)

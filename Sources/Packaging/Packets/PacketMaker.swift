@@ -3,9 +3,9 @@ package import Media
 import NIOCore
 package import Relay
 package import ServerConfiguration
-import WebRTC
+package import WebRTC
 
-/// Makes RTP bundles of a stream's frames: H.264 is cut into packets, Opus and G.711 pass, other sound becomes Opus. No clock, no thread of its own.
+/// Makes RTP bundles of a stream's frames: pictures are cut into packets, Opus and G.711 pass, other sound becomes Opus. No clock, no thread of its own.
 ///
 /// Owned by one ``PacketStream``.
 package final class PacketMaker {
@@ -26,7 +26,8 @@ package final class PacketMaker {
                 "its encoder uses B-frames, which WebRTC cannot carry, and as many streams are encoded anew as may be (webrtc.encoders):"
                     + " \(Self.advice)"
             case .encoding(let why): "its encoder uses B-frames, and its pictures cannot be encoded anew: \(why); \(Self.advice)"
-            case .video(let codec): "its video is \(codec), and WebRTC gets H.264 only: push H.264, or play it by HLS, .flv or .mp4"
+            case .video(let codec):
+                "its video is \(codec), and WebRTC gets H.264, HEVC, VP9 and AV1: push one of these, or play it by HLS, .flv or .mp4"
             }
         }
 
@@ -55,6 +56,9 @@ package final class PacketMaker {
         self.policy = policy
         self.places = places
     }
+
+    /// What the packets of pictures have in them; nil: there are none, or it is not known yet whether they are encoded anew.
+    package var video: VideoProfile? { self.treatment == .undecided ? nil : self.pictures?.profile }
 
     /// What is done to the pictures.
     package var treatment: PictureTreatment { self.pictures?.treatment ?? .undecided }
@@ -108,37 +112,31 @@ package final class PacketMaker {
 
     /// Reads a sequence header, or a first run of sound without one.
     private func begin(_ frame: Frame) {
-        if frame.kind == .audio, self.sound?.fits(frame) == true { return }
-        let track: Track
+        if frame.kind == .video { self.beginPictures(frame) } else if self.sound?.fits(frame) != true { self.beginSound(frame) }
+    }
+
+    private func beginPictures(_ frame: Frame) {
+        // Some devices repeat their header with each keyframe.
+        guard let codec = frame.tag.videoCodec, frame.body != self.pictures?.header else { return }
         do throws(FFmpegError) {
-            track = try Track(frame)
+            let pictures = try PicturePackets(frame, self.policy, self.places)
+            pictures.encodesFrom = self.startsFrom
+            self.pictures = pictures
         } catch {
-            if frame.kind == .video, let codec = frame.tag.videoCodec, codec != .avc { self.problem = .video(codec: codec.name) }
-            if frame.kind == .audio { self.soundProblem = "\(error)" }
-            return
+            // A header of these that cannot be read is followed by another one, or by nothing that decoders could read.
+            if ![.avc, .hevc, .vp9, .av1].contains(codec) { self.problem = .video(codec: codec.name) }
         }
-        switch track.codec {
-        case .video(.avc):
-            // Some devices repeat their header with each keyframe.
-            guard track != self.pictures?.track else { return }
-            do throws(MediaError) {
-                // Lets the encoder before it go first.
-                self.pictures = nil
-                self.pictures = try PicturePackets(track, self.policy, self.places)
-                self.pictures?.encodesFrom = self.startsFrom
-            } catch {
-                // The track was made from the same bytes.
-            }
-        case .video(let codec): self.problem = .video(codec: codec.name)
-        case .audio:
-            do throws(FFmpegError) {
-                self.soundHeader = frame
-                self.sound = try SoundPackets(track, of: frame)
-                self.soundProblem = nil
-            } catch {
-                self.sound = nil
-                self.soundProblem = "\(error)"
-            }
+    }
+
+    private func beginSound(_ frame: Frame) {
+        do throws(FFmpegError) {
+            let track = try Track(frame)
+            self.soundHeader = frame
+            self.sound = try SoundPackets(track, of: frame)
+            self.soundProblem = nil
+        } catch {
+            self.sound = nil
+            self.soundProblem = "\(error)"
         }
     }
 

@@ -6,7 +6,7 @@ import Relay
 import Streaming
 import Support
 import Synchronization
-import WebRTC
+package import WebRTC
 
 /// One stream as RTP packets, for viewers by WebRTC: made once, whatever their number, while there are some. The packets are a stream of their own in
 /// ``PacketTable/packets``.
@@ -30,6 +30,7 @@ package actor PacketStream {
     private struct Shared {
         var problem: PacketMaker.Problem?
         var treatment = PictureTreatment.undecided
+        var video: VideoProfile?
         var isOver = false
         var isReady = false
         var hasSound = false
@@ -97,6 +98,9 @@ package actor PacketStream {
     /// Whether there has been sound. Any thread.
     package nonisolated var hasSound: Bool { self.shared.withLock { $0.hasSound } }
 
+    /// What the packets of pictures have in them; nil: there are no pictures. Any thread.
+    package nonisolated var video: VideoProfile? { self.shared.withLock { $0.video } }
+
     /// What is done to the pictures. Any thread.
     package nonisolated var treatment: PictureTreatment { self.shared.withLock { $0.treatment } }
 
@@ -146,8 +150,9 @@ package actor PacketStream {
 
     private func report() {
         let treatment = self.maker.treatment
+        let video = self.maker.video
         let before = self.shared.withLock { shared in
-            defer { shared.treatment = treatment }
+            defer { (shared.treatment, shared.video) = (treatment, video) }
             return shared.treatment
         }
         if treatment != before, treatment == .encoded || treatment == .dropped {

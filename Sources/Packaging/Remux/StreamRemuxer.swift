@@ -320,7 +320,14 @@ package actor StreamRemuxer {
     package var memory: (held: Int, charged: Int) { (self.shared.read { $0.heldBytes }, self.charge.bytes) }
 
     /// Whether it receives frames that are published from now on.
-    var isFollowing: Bool { self.mailbox != nil }
+    var isFollowing: Bool {
+        get async {
+            guard self.mailbox != nil else { return false }
+            // The stream's loop adds the mailbox behind what it was given before.
+            await withCheckedContinuation { done in self.stream.home.run { _ in done.resume() } }
+            return self.mailbox != nil
+        }
+    }
 
     /// Number of playlists generated so far.
     var playlistsWritten: Int { self.shared.read { $0.playlistsWritten } }

@@ -14,6 +14,7 @@ import ServerConfiguration
 import Sockets
 import Streaming
 package import Support
+import Synchronization
 import WebRTC
 
 /// Plays streams to browsers by WebRTC: WHEP (draft-ietf-wish-whep), the sibling of RFC 9725.
@@ -23,21 +24,29 @@ import WebRTC
 /// PATCH  /whep/resource/TOKEN        204: candidates of the client are not needed
 /// DELETE /whep/resource/TOKEN        200: the session ends
 /// ```
+/// TOKEN is the session's number and a secret: nodes that share their rooms send what they do not know on to the node that gave the number out.
 /// Admission works as for every play: by the query's credential, or the same as `Authorization: Bearer`, the address and the hook.
 package struct WHEPEndpoint: HTTPPart {
+    /// Another node's answer to a request at the address of a session with this number; nil if no other node has it.
+    package typealias Elsewhere = @Sendable (_ number: UInt64, Request, ByteBuffer) async throws(APIError) -> Response?
+
     private let services: WebRTCServices
     private let pages: PageRules
+    private let elsewhere: Elsewhere
 
     package static let playRoute = "/whep/{app}/{stream}"
     private static let prefix = "/whep/"
     private static let resources = "/whep/resource/"
     private static let sdp = "application/sdp"
     private static let fragment = "application/trickle-ice-sdpfrag"
-    /// Hexadecimal digits of a session's name: 128 random bits.
-    private static let tokenLength = 32
+    /// Of a session's secret.
+    private static let secretBytes = 16
+    /// Requests at other nodes' sessions that are under way: whoever makes up numbers waits for nobody else's turn.
+    private static let mostElsewhere = 32
 
-    package init(_ services: WebRTCServices) {
+    package init(_ services: WebRTCServices, elsewhere: @escaping Elsewhere) {
         self.services = services
+        self.elsewhere = elsewhere
         self.pages = PageRules(services.playback.config)
     }
 
@@ -127,7 +136,7 @@ package struct WHEPEndpoint: HTTPPart {
         }
         var body = try await BodyReader(request, context, self.services.ledger, atMost: SessionOffer.longest).collect()
         let text = body.readString(length: body.readableBytes) ?? ""
-        let negotiation: Negotiation
+        var negotiation: Negotiation
         do throws(SessionDescriptionError) {
             negotiation = try Negotiation(try SessionOffer(text))
         } catch {
@@ -146,11 +155,22 @@ package struct WHEPEndpoint: HTTPPart {
         let packets = waits ? nil : await self.services.packets.use(streamPath)
         if !waits, packets == nil { throw .notFound("live stream", streamPath) }
         if let problem = packets?.problem { throw Self.unplayable(streamPath, "\(problem)") }
-        let kinds = waits ? nil : await playback.streams.media(of: streamPath)
-        if negotiation.lacksVideo, kinds?.video != false {
-            throw Self.unplayable(
-                streamPath,
-                "the client's video codecs are \(negotiation.offered("video")), and this server sends H.264 with packetization-mode=1 only")
+        if negotiation.wantsVideo, let profile = packets?.video {
+            guard negotiation.narrow(to: profile) else {
+                let advice = profile.codec == .h264 ? "" : "push H.264, or "
+                throw Self.unplayable(
+                    streamPath,
+                    "its video is \(profile.text), and the client's codecs are \(negotiation.offered("video")): \(advice)play it by HLS, .flv or .mp4"
+                )
+            }
+        } else if negotiation.wantsVideo, !negotiation.hasVideo {
+            let kinds = waits ? nil : await playback.streams.media(of: streamPath)
+            guard kinds?.video == false else {
+                throw Self.unplayable(
+                    streamPath,
+                    "the client's video codecs are \(negotiation.offered("video")), and this server sends H.264 with packetization-mode=1, H.265,"
+                        + " VP9 and AV1")
+            }
         }
         let candidates = self.services.candidates(arrived: channel.localAddress, client: remote)
         guard !candidates.isEmpty else {
@@ -165,7 +185,7 @@ package struct WHEPEndpoint: HTTPPart {
             user: SecretText.hex(Self.random(8)), password: SecretText.hex(Self.random(16)), fingerprint: dtls.fingerprint,
             candidates: candidates, videoSource: source, repeatSource: source + 1, soundSource: source + 2)
         own.acceptsStreams = self.services.port.acceptsStreams
-        let token = SecretText.hex(Self.random(Self.tokenLength / 2))
+        let token = "\(play.request.session)-\(SecretText.hex(Self.random(Self.secretBytes)))"
         try await self.begin(play, negotiation, own, dtls, token, packets, client: request.headers[.userAgent])
         let base = self.base(of: request, page, channel)
         var headers: HTTPFields = [
@@ -263,17 +283,29 @@ package struct WHEPEndpoint: HTTPPart {
 
     // MARK: A session's address
 
-    private func change(_ token: String, _ request: Request, _ context: APIContext) async throws(APIError) -> Response {
-        guard let inbox = self.services.session(token) else {
-            throw APIError(.notFound, .notFound, "There is no such session; it has ended, or never began.")
+    private func askElsewhere(_ token: String, _ request: Request, _ body: ByteBuffer) async throws(APIError) -> Response {
+        if let number = UInt64(token.prefix { $0 != "-" }) {
+            guard self.services.asked.add(1, ordering: .relaxed).newValue <= Self.mostElsewhere else {
+                self.services.asked.subtract(1, ordering: .relaxed)
+                throw .unavailable("Too many requests at other nodes' sessions are under way.")
+            }
+            defer { self.services.asked.subtract(1, ordering: .relaxed) }
+            if let answer = try await self.elsewhere(number, request, body) { return answer }
         }
+        throw APIError(.notFound, .notFound, "There is no such session; it has ended, or never began.")
+    }
+
+    private func change(_ token: String, _ request: Request, _ context: APIContext) async throws(APIError) -> Response {
+        let inbox = self.services.session(token)
         switch request.method {
         case .delete:
+            guard let inbox else { return try await self.askElsewhere(token, request, ByteBuffer()) }
             inbox.end(.clientClosed)
             // Some clients take any other code of success for a failure.
             return Response(status: .ok, headers: [.contentLength: "0"])
         case .patch:
             let body = try await BodyReader(request, context, self.services.ledger, atMost: SessionOffer.longest).collect()
+            guard let inbox else { return try await self.askElsewhere(token, request, body) }
             let type = request.headers[.contentType]?.split(separator: ";").first.map { $0.lowercased() } ?? ""
             guard type.filter({ $0 != " " }) == Self.fragment else {
                 throw APIError(.unsupportedMediaType, .invalid, "The body has candidates, with Content-Type: \(Self.fragment).")

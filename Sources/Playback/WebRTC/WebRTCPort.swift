@@ -1,5 +1,5 @@
 import HTTPServer
-import Listening
+package import Listening
 import Logging
 package import NIOCore
 import NIOPosix
@@ -67,12 +67,12 @@ package final class WebRTCPort: Service, Sendable {
     var host: String { self.address.withLock { $0.host } }
 
     /// Binds the port, that of `http` if the settings name none. Returns the address in use. Throws ``ListenError``.
-    package func bind(default http: HostPort) async throws -> HostPort {
-        try await self.bind(to: self.address.withLock { $0.port < 0 ? http : $0 })
+    package func bind(default http: HostPort, _ sockets: ListeningSockets) async throws -> HostPort {
+        try await self.bind(to: self.address.withLock { $0.port < 0 ? http : $0 }, sockets)
     }
 
     /// The same, at an address whatever the settings say.
-    package func bind(to address: HostPort) async throws -> HostPort {
+    package func bind(to address: HostPort, _ sockets: ListeningSockets) async throws -> HostPort {
         self.address.withLock { $0 = address }
         let bootstrap = DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.socketOption(.so_sndbuf), value: .init(Self.bufferBytes))
@@ -84,12 +84,7 @@ package final class WebRTCPort: Service, Sendable {
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Demultiplexer(self)) }
             }
-        let channel: any Channel
-        do {
-            channel = try await bootstrap.bind(host: address.host, port: address.port).get()
-        } catch {
-            throw ListenError(scheme: "webrtc", address: address, cause: error)
-        }
+        let channel = try await sockets.open("webrtc", at: address, bootstrap)
         let isIPv6 = channel.localAddress?.protocol == .inet6
         let sender = try await channel.eventLoop.submit {
             try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {

@@ -23,6 +23,8 @@ package final class WebRTCServices: Sendable {
     private let sessions = Mutex<[String: WebRTCViewer.Inbox]>([:])
     private let opening = Mutex(PlaceTable(WebRTCServices.openingLimits, choice: .lowest))
     private let counts = Mutex(Counts())
+    /// Requests at other nodes' sessions that are under way.
+    let asked = Atomic<Int>(0)
     /// The buffers of the loops.
     private let runs = Mutex<[ObjectIdentifier: LoopBuffer]>([:])
 

@@ -90,6 +90,7 @@ final class WebRTCViewer: LiveConnection {
     private let charge: MemoryCharge
     private var viewer: Viewer?
     private var isOver = false
+    private var isUnplayable = false
     private var isOpening = true
     private var bytesReceived: UInt64 = 0
     private var known: Set<DatagramAddress> = []
@@ -293,6 +294,15 @@ final class WebRTCViewer: LiveConnection {
         self.allowance = min(self.allowance, 0)
     }
 
+    /// The publisher came back with another codec, or came with one that the waiting client does not know.
+    private func refuse(_ profile: VideoProfile) {
+        guard self.play.negotiation.wantsVideo, !self.isUnplayable else { return }
+        self.isUnplayable = true
+        let detail = "its video is \(profile.text), and the client's codecs are \(self.play.negotiation.offered("video"))"
+        // The relay may be amid its round.
+        self.loop.relay.eventLoop.assumeIsolated().execute { [weak self] in self?.close(.unplayable, detail: detail) }
+    }
+
     /// Counts bytes that went out; past the pace, the viewer is ready again after a breath.
     private func spend(_ bytes: Int, nowMs: Int64) {
         let earned = Int(clamping: max(0, nowMs - self.allowedMs)).multipliedReportingOverflow(by: Self.breathBytes / Int(Self.breathMs))
@@ -338,6 +348,13 @@ final class WebRTCViewer: LiveConnection {
         if self.trace?.isQuiet(nowMs: nowMs) == true { self.trace = nil }
         guard let media = self.peer.media else { return }
         self.inbox.note(badLine: self.hasBadLine)
+        if media.judgeLine(nowMs: nowMs) {
+            let line = "\(Int(media.line.loss * 100)) % lost"
+            if media.relief.stage == .none {
+                return self.close(.tooSlow, detail: "its line takes neither the pictures nor the sound")
+            }
+            self.record(.here, .state, "sends \(media.relief.stage.rawValue)", line)
+        }
         let (repeats, keyframes) = (media.repeated - self.countedRepeats, media.keyframeRequests - self.countedKeyframes)
         (self.countedRepeats, self.countedKeyframes) = (media.repeated, media.keyframeRequests)
         if repeats + keyframes > 0 {
@@ -426,7 +443,7 @@ final class WebRTCViewer: LiveConnection {
         let viewer = self.viewer.flatMap { self.loop.relay.snapshot(of: $0) }
         let shown = ViewerSnapshot(
             path: self.path, behindMs: viewer?.behindMs ?? 0, isSlow: viewer?.isSlow == true || self.hasBadLine,
-            skippedFrames: viewer?.skippedFrames ?? 0, bytesSent: self.peer.media?.bytesSent ?? 0,
+            skippedFrames: (viewer?.skippedFrames ?? 0) + (self.peer.media?.spared ?? 0), bytesSent: self.peer.media?.bytesSent ?? 0,
             messagesSent: self.peer.media?.packetsSent ?? 0, isPaused: false,
             line: self.peer.media.map { Self.line($0, nowMs: self.loop.relay.nowMs) })
         return SessionSnapshot(
@@ -437,14 +454,14 @@ final class WebRTCViewer: LiveConnection {
 
     private var hasBadLine: Bool {
         guard let verdict = self.peer.media?.line.verdict(nowMs: self.loop.relay.nowMs) else { return false }
-        return verdict == .lossy || verdict == .congested
+        return verdict == .lossy || verdict == .congested || self.peer.media?.relief.stage != .all
     }
 
     private static func line(_ media: MediaSender, nowMs: Int64) -> ViewerSnapshot.Line {
         ViewerSnapshot.Line(
             verdict: media.line.verdict(nowMs: nowMs).rawValue, loss: media.line.loss, jitterMs: media.line.jitterMs,
             roundTripMs: media.line.roundTripMs,
-            queuedMs: media.line.queuedMs, repeats: media.repeated)
+            queuedMs: media.line.queuedMs, repeats: media.repeated, sends: media.relief.stage.rawValue)
     }
 }
 
@@ -475,7 +492,9 @@ extension WebRTCViewer: ViewerSink {
             }
         }
         if bundle.kind != .video { self.hasHeard = true }
-        media.send(bundle, owner: slab, nowMs: nowMs, to: self.run)
+        guard media.send(bundle, owner: slab, nowMs: nowMs, to: self.run) || bundle.kind != .video else {
+            return self.refuse(bundle.profile)
+        }
         self.flush()
         self.spend(message.length, nowMs: nowMs)
     }

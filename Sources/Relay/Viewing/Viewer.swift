@@ -209,14 +209,19 @@ package struct ViewerSnapshot: Sendable {
         package var queuedMs: Double?
         /// Packets that were sent again because they were lost.
         package var repeats: UInt64
+        /// What is sent for the line's sake: "all", "keyframes", "sound"
+        package var sends: String
 
-        package init(verdict: String, loss: Double, jitterMs: Double, roundTripMs: Double?, queuedMs: Double?, repeats: UInt64) {
+        package init(
+            verdict: String, loss: Double, jitterMs: Double, roundTripMs: Double?, queuedMs: Double?, repeats: UInt64, sends: String
+        ) {
             self.verdict = verdict
             self.loss = loss
             self.jitterMs = jitterMs
             self.roundTripMs = roundTripMs
             self.queuedMs = queuedMs
             self.repeats = repeats
+            self.sends = sends
         }
     }
 

@@ -1,49 +1,41 @@
 package import NIOCore
 
-/// Cuts coded pictures of H.264 into RTP payloads (RFC 6184, packetization mode 1): single units, aggregates of parameter sets (STAP-A), fragments
-/// (FU-A). A value.
-package struct H264Packetizer {
+/// H.264 (RFC 6184, packetization mode 1): single units, aggregates of parameter sets (STAP-A), fragments (FU-A). A value.
+package struct H264Packetizer: VideoPacketizer {
     /// NAL unit types of H.264 Table 7-1 and RFC 6184 §5.2.
     private enum Unit {
         static let slice: UInt8 = 1
         static let idr: UInt8 = 5
-        static let sei: UInt8 = 6
         static let sequenceSet: UInt8 = 7
         static let pictureSet: UInt8 = 8
-        static let delimiter: UInt8 = 9
         static let aggregate: UInt8 = 24
         static let fragment: UInt8 = 28
     }
 
-    /// Bytes of a payload: 1,200 of a datagram without RTP's header, a repeat's number and the tag.
-    package static let longestPayload = 1_200 - 24 - 2 - 16
-    private static let mostUnits = 4_096
+    private var sequenceSets: [ByteBuffer]
+    private var pictureSets: [ByteBuffer]
 
-    package var sequenceSets: [ByteBuffer]
-    package var pictureSets: [ByteBuffer]
-
-    /// The sets of the sequence header.
-    package init(sequenceSets: [ByteBuffer], pictureSets: [ByteBuffer]) {
+    /// The sets of the sequence header, if there is one.
+    package init(sequenceSets: [ByteBuffer] = [], pictureSets: [ByteBuffer] = []) {
         self.sequenceSets = sequenceSets
         self.pictureSets = pictureSets
     }
 
     /// The profile of the sets in force.
-    package var profile: H264Profile {
+    package var profile: VideoProfile {
         guard let set = self.sequenceSets.first, let idc = set.getInteger(at: set.readerIndex + 1, as: UInt8.self),
             let constraints = set.getInteger(at: set.readerIndex + 2, as: UInt8.self)
-        else { return H264Profile(idc: 66, constraints: 0) }
-        return H264Profile(idc: idc, constraints: constraints)
+        else { return .h264(H264Profile(idc: 66, constraints: 0)) }
+        return .h264(H264Profile(idc: idc, constraints: constraints))
     }
 
-    /// Cuts a picture. `units`: NAL units without lengths and start codes. `time`: presentation, in 90,000ths of a second. `isKeyframe`: a decoder may
-    /// begin here, though no unit is of an IDR picture. Nil for a picture without slices. Delimiters and supplemental information stay behind: some decoders fail over them. A keyframe has the sets before it, those in the
-    /// picture itself if it has some.
+    /// An IDR picture is a keyframe whatever is said, and a picture may be one that is not IDR. Delimiters and supplemental information stay behind: some
+    /// decoders fail over them. A keyframe has the sets before it, those in the picture itself if it has some.
     package mutating func bundle(_ units: [ByteBuffer], time: Int64, isKeyframe: Bool = false) -> ByteBuffer? {
         var slices: [ByteBuffer] = []
         var sets: (sequence: [ByteBuffer], picture: [ByteBuffer]) = ([], [])
         var isKeyframe = isKeyframe
-        for unit in units.prefix(Self.mostUnits) {
+        for unit in units.prefix(Payload.mostUnits) {
             guard let header = unit.getInteger(at: unit.readerIndex, as: UInt8.self) else { continue }
             switch header & 0x1F {
             case Unit.sequenceSet: sets.sequence.append(unit)
@@ -58,9 +50,9 @@ package struct H264Packetizer {
         if !sets.sequence.isEmpty { self.sequenceSets = sets.sequence }
         if !sets.picture.isEmpty { self.pictureSets = sets.picture }
         guard !slices.isEmpty else { return nil }
-        let size = slices.reduce(0) { $0 + $1.readableBytes }
         var writer = PacketBundle.Writer(
-            .video, time: time, isKeyframe: isKeyframe, profile: self.profile, capacity: size + size / 64 + 512)
+            .video, time: time, isKeyframe: isKeyframe, profile: self.profile,
+            capacity: Payload.capacity(slices.reduce(0) { $0 + $1.readableBytes }))
         if isKeyframe { self.addSets(to: &writer) }
         for slice in slices { Self.add(slice, to: &writer) }
         return writer.finish()
@@ -70,52 +62,27 @@ package struct H264Packetizer {
     private func addSets(to writer: inout PacketBundle.Writer) {
         let sets = self.sequenceSets + self.pictureSets
         let size = sets.reduce(1) { $0 + 2 + $1.readableBytes }
-        guard sets.count > 1, size <= Self.longestPayload else {
+        guard sets.count > 1, size <= Payload.longest else {
             for set in sets { Self.add(set, to: &writer) }
             return
         }
-        var rest = ByteBuffer()
         // The highest importance of the units in it.
-        var importance: UInt8 = 0
-        for set in sets {
-            importance = max(importance, (set.getInteger(at: set.readerIndex, as: UInt8.self) ?? 0) & 0x60)
-            rest.writeInteger(UInt16(truncatingIfNeeded: set.readableBytes))
-            rest.writeImmutableBuffer(set)
-        }
-        writer.add([importance | Unit.aggregate], rest)
+        let importance = sets.reduce(UInt8(0)) { max($0, ($1.getInteger(at: $1.readerIndex, as: UInt8.self) ?? 0) & 0x60) }
+        writer.addAggregate([importance | Unit.aggregate], of: sets)
     }
 
-    /// Fragments of the same size, but for the last: then the kernel can cut them from one piece.
     private static func add(_ unit: ByteBuffer, to writer: inout PacketBundle.Writer) {
-        guard unit.readableBytes > Self.longestPayload else { return writer.add([], unit) }
+        guard unit.readableBytes > Payload.longest else { return writer.add(unit) }
         guard let header = unit.getInteger(at: unit.readerIndex, as: UInt8.self) else { return }
-        let body = unit.readableBytes - 1
-        let room = Self.longestPayload - 2
-        let pieces = (body + room - 1) / room
-        let size = (body + pieces - 1) / pieces
-        var offset = 0
-        while offset < body {
-            let count = min(size, body - offset)
-            guard let piece = unit.getSlice(at: unit.readerIndex + 1 + offset, length: count) else { return }
-            let start: UInt8 = offset == 0 ? 0x80 : 0
-            offset += count
-            let end: UInt8 = offset == body ? 0x40 : 0
+        writer.addPieces(of: unit.dropped(1), prefixBytes: 2) { isFirst, isLast in
             // §5.8: indicator, header.
-            writer.add([header & 0xE0 | Unit.fragment, start | end | header & 0x1F], piece)
+            [header & 0xE0 | Unit.fragment, (isFirst ? 0x80 : 0) | (isLast ? 0x40 : 0) | header & 0x1F]
         }
     }
 
-    /// How a coded picture stands to the order in which pictures are decoded.
-    package enum Order: Sendable, Equatable {
-        /// It is shown when it is decoded.
-        case plain
-        /// It has a slice of type B, which is shown before one that was decoded earlier. `isReference`: later pictures are made from it.
-        case early(isReference: Bool)
-    }
-
-    /// Reads a picture's slices. `units` as for ``bundle(_:time:)``.
-    package static func order(of units: [ByteBuffer]) -> Order {
-        for unit in units.prefix(Self.mostUnits) {
+    /// Reads a picture's slices: one with a slice of type B is shown early. `units` as for ``bundle(_:time:isKeyframe:)``.
+    package static func order(of units: [ByteBuffer]) -> PictureOrder {
+        for unit in units.prefix(Payload.mostUnits) {
             guard let header = unit.getInteger(at: unit.readerIndex, as: UInt8.self), header & 0x1F == Unit.slice else { continue }
             // §7.3.3: first_mb_in_slice, slice_type; 1 and 6 are B. §7.4.1: nal_ref_idc.
             var bits = SliceBits(unit)
@@ -123,6 +90,15 @@ package struct H264Packetizer {
             return type % 5 == 1 ? .early(isReference: header & 0x60 != 0) : .plain
         }
         return .plain
+    }
+}
+
+extension ByteBuffer {
+    /// Without its first bytes.
+    func dropped(_ count: Int) -> ByteBuffer {
+        var rest = self
+        rest.moveReaderIndex(forwardBy: min(count, rest.readableBytes))
+        return rest
     }
 }
 

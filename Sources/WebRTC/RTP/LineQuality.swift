@@ -38,6 +38,8 @@ package struct LineQuality: Sendable, Equatable {
 
     private static let lossyShare = 0.05
     private static let congestedMs = 150.0
+    private static let overwhelmedMs = 400.0
+    private static let overwhelmedShare = 0.2
     /// Long enough for a voice's fifty packets a second to say something.
     private static let shareMs: Int64 = 5_000
     private static let leastMs: Int64 = 60_000
@@ -52,6 +54,18 @@ package struct LineQuality: Sendable, Equatable {
         guard let notedMs = self.notedMs, nowMs - notedMs < Self.oldMs else { return .unknown }
         if let queuedMs = self.queuedMs, queuedMs > Self.congestedMs { return .congested }
         return self.loss > Self.lossyShare ? .lossy : .good
+    }
+
+    /// Whether the line takes so little that a viewer is better off with less: queues of seconds, or losses that repeats only add to. Nil: nothing is
+    /// reported.
+    package func isOverwhelmed(nowMs: Int64) -> Bool? {
+        guard let notedMs = self.notedMs, nowMs - notedMs < Self.oldMs else { return nil }
+        return self.queuedMs ?? 0 > Self.overwhelmedMs || self.loss > Self.overwhelmedShare
+    }
+
+    /// Forgets how the line did with what it was given so far; it is given another amount now.
+    package mutating func beginAnew() {
+        (self.recent, self.before, self.loss, self.queuedMs, self.notedMs) = (Share(), Share(), 0, nil, nil)
     }
 
     /// The number of the next packet, of all tracks together.

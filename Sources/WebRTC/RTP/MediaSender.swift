@@ -41,13 +41,22 @@ package final class MediaSender {
     private var keyframeIntervalMs = MediaSender.keyframeIntervalMs
 
     package private(set) var line = LineQuality()
+    package private(set) var relief = LineRelief()
+    private var isWithoutPictures = false
     /// Pictures come with sound, and are to be in step with it.
     package var holdsPicturesBack = false
     package private(set) var repeated: UInt64 = 0
+    /// Pictures that were left out for the line's sake.
+    package private(set) var spared = 0
+    /// Repeats that were asked for beyond the limit.
+    private var denied: UInt64 = 0
+    private var judgedDenied: UInt64 = 0
+    private var judgedMs: Int64 = .min / 2
     package private(set) var keyframeRequests: UInt64 = 0
     package private(set) var bytesSent: UInt64 = 0
     package private(set) var packetsSent: UInt64 = 0
 
+    private static let judgedEveryMs: Int64 = 1_000
     private static let reportMs: Int64 = 1_000
     /// The first reports come sooner: a player needs two of each track before it plays them in step.
     private static let firstReportMs: Int64 = 200
@@ -85,6 +94,34 @@ package final class MediaSender {
         self.catchUp = CatchUp(first: first, live: live, nowMs: nowMs)
     }
 
+    // MARK: The line
+
+    /// Judges the line, once a second at most. Returns whether the viewer gets another part of the stream from now on: see ``relief``.
+    package func judgeLine(nowMs: Int64) -> Bool {
+        guard nowMs - self.judgedMs >= Self.judgedEveryMs else { return false }
+        self.judgedMs = nowMs
+        // Whoever asks for more repeats than there may be is not helped by them.
+        let isFlooded = self.denied > self.judgedDenied
+        self.judgedDenied = self.denied
+        let isWell = isFlooded ? false : self.line.isOverwhelmed(nowMs: nowMs).map { !$0 }
+        guard self.relief.note(isWell: isWell, hasSound: self.sound.last != nil, nowMs: nowMs) else { return false }
+        self.line.beginAnew()
+        // What follows can be decoded from the next keyframe on.
+        self.isWithoutPictures = true
+        return true
+    }
+
+    /// Whether this picture is left out.
+    private func isSpared(_ isKeyframe: Bool) -> Bool {
+        switch self.relief.stage {
+        case .all:
+            if isKeyframe { self.isWithoutPictures = false }
+            return self.isWithoutPictures
+        case .keyframes: return !isKeyframe
+        case .sound, .none: return true
+        }
+    }
+
     // MARK: Bundles
 
     /// Sends a bundle. `owner`: keeps its bytes. Returns false for one that this viewer has no format for.
@@ -102,6 +139,10 @@ package final class MediaSender {
 
     private func sendVideo(_ bundle: PacketBundle, _ owner: AnyObject, _ nowMs: Int64, _ output: some PacketOutput) -> Bool {
         guard let format = self.negotiation.format(for: bundle.profile) else { return false }
+        guard !self.isSpared(bundle.isKeyframe) else {
+            self.spared += 1
+            return true
+        }
         var time = bundle.time
         if let catchUp = self.catchUp {
             if let shown = catchUp.time(of: bundle.time, nowMs: nowMs) { time = shown } else { self.catchUp = nil }
@@ -202,7 +243,9 @@ package final class MediaSender {
             }
         }
         // One that is under way is enough, and a line that loses the cached pictures again and again gets them ever less often.
-        guard wantsKeyframe, self.catchUp == nil, nowMs - self.answeredMs >= self.keyframeIntervalMs else { return false }
+        guard wantsKeyframe, self.relief.stage == .all, self.catchUp == nil, nowMs - self.answeredMs >= self.keyframeIntervalMs else {
+            return false
+        }
         let isSoon = nowMs - self.answeredMs < 2 * self.keyframeIntervalMs
         self.keyframeIntervalMs = isSoon ? min(Self.longestKeyframeIntervalMs, 2 * self.keyframeIntervalMs) : Self.keyframeIntervalMs
         self.answeredMs = nowMs
@@ -210,7 +253,9 @@ package final class MediaSender {
     }
 
     private func note(_ report: ControlPacket.ReceptionReport, nowMs: Int64) {
-        guard report.source == self.video.source || report.source == self.sound.source && !self.negotiation.hasVideo else { return }
+        // Where no pictures go out, nothing is said of them.
+        let hasPictures = self.negotiation.hasVideo && self.relief.stage != .sound
+        guard report.source == (hasPictures ? self.video.source : self.sound.source) else { return }
         let roundTripMs = self.reports.last { $0.middle == report.lastReport }.map {
             max(0, Double(nowMs - $0.atMs) - Double(report.sinceLastReport) * 1_000 / 65_536)
         }
@@ -223,7 +268,10 @@ package final class MediaSender {
             Self.repeatsPerSecond, self.repeatTokens + Double(nowMs - self.repeatTokensMs) * Self.repeatsPerSecond / 1_000)
         self.repeatTokensMs = nowMs
         for number in numbers {
-            guard self.repeatTokens >= 1 else { return }
+            guard self.repeatTokens >= 1 else {
+                self.denied += 1
+                return
+            }
             // The newest packet with this number.
             let behind = UInt64(UInt16(truncatingIfNeeded: self.video.index &- 1) &- number)
             guard behind < self.video.index, let sent = self.sentVideo.find(self.video.index - 1 - behind),

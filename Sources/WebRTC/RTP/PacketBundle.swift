@@ -3,7 +3,7 @@ package import NIOCore
 /// The RTP payloads of one picture or one run of sound, cut for all viewers alike. Each viewer puts its own header before every one, and encrypts.
 ///
 /// ```
-/// tag 1 | kind 1 | flags 1 | 0 1 | length 4 | count 2 | profile_idc 1 | constraints 1 | time 8, in the track's clock | (length 2, payload)…
+/// tag 1 | kind 1 | flags 1 | codec 1 | length 4 | count 2 | profile 1 | constraints 1 | time 8, in the track's clock | (length 2, payload)…
 /// ```
 /// In the machine's own byte order: it never leaves the process. The tag is what an FLV tag's body of coded media may begin with, so that the relay can
 /// carry bundles as it carries any frame. A value that only reads; the owner keeps the bytes.
@@ -26,6 +26,7 @@ package struct PacketBundle {
 
     static let headerBytes = 20
     private static let keyframe: UInt8 = 1
+    private static let codecAt = 3
     private static let lengthAt = 4
     private static let countAt = 8
     private static let profileAt = 10
@@ -48,7 +49,12 @@ package struct PacketBundle {
 
     package var isKeyframe: Bool { self.bytes[2] & Self.keyframe != 0 }
     package var count: Int { Int(self.bytes.loadUnaligned(fromByteOffset: Self.countAt, as: UInt16.self)) }
-    package var profile: H264Profile { H264Profile(idc: self.bytes[Self.profileAt], constraints: self.bytes[Self.profileAt + 1]) }
+    /// Of pictures.
+    package var profile: VideoProfile {
+        VideoProfile(
+            VideoProfile.Codec(rawValue: self.bytes[Self.codecAt]) ?? .h264, self.bytes[Self.profileAt],
+            constraints: self.bytes[Self.profileAt + 1])
+    }
     /// On the stream's timeline, in units of the kind's clock.
     package var time: Int64 { self.bytes.loadUnaligned(fromByteOffset: Self.timeAt, as: Int64.self) }
 
@@ -81,16 +87,15 @@ package struct PacketBundle {
         private var bytes: ByteBuffer
         private var count: UInt16 = 0
 
-        package init(
-            _ kind: Kind, time: Int64, isKeyframe: Bool = false, profile: H264Profile = H264Profile(idc: 0, constraints: 0), capacity: Int
-        ) {
+        package init(_ kind: Kind, time: Int64, isKeyframe: Bool = false, profile: VideoProfile? = nil, capacity: Int) {
             self.bytes = ByteBufferAllocator().buffer(capacity: PacketBundle.headerBytes + capacity)
             self.bytes.writeBytes([
-                PacketBundle.tag(kind, isKeyframe: isKeyframe), kind.rawValue, isKeyframe ? PacketBundle.keyframe : 0, 0,
+                PacketBundle.tag(kind, isKeyframe: isKeyframe), kind.rawValue, isKeyframe ? PacketBundle.keyframe : 0,
+                profile?.codec.rawValue ?? 0,
             ])
             self.bytes.writeInteger(UInt32(0), endianness: .host)
             self.bytes.writeInteger(UInt16(0), endianness: .host)
-            self.bytes.writeBytes([profile.idc, profile.constraints])
+            self.bytes.writeBytes([profile?.number ?? 0, profile?.constraints ?? 0])
             self.bytes.writeInteger(time, endianness: .host)
         }
 

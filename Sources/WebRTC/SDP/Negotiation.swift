@@ -1,39 +1,10 @@
 package import DTLSSRTP
 
-/// H.264's profile as offers and sequence headers name it: profile_idc and the constraint flags (RFC 6184 §8.1). A value.
-package struct H264Profile: Sendable, Hashable {
-    package let idc: UInt8
-    package let constraints: UInt8
-
-    package init(idc: UInt8, constraints: UInt8) {
-        self.idc = idc
-        self.constraints = constraints
-    }
-
-    /// Reads "42e01f", of which the level is not heeded: browsers decode more than they say, and refuse nothing by it.
-    init?(levelID: some StringProtocol) {
-        guard levelID.utf8.count == 6, let number = UInt32(levelID, radix: 16) else { return nil }
-        self.init(idc: UInt8(truncatingIfNeeded: number >> 16), constraints: UInt8(truncatingIfNeeded: number >> 8))
-    }
-
-    /// What a decoder of a profile can do: one of a higher rank decodes those below, with exceptions that no camera uses.
-    var rank: Int {
-        switch self.idc {
-        // constraint_set1: what Main has in common with Baseline.
-        case 66: self.constraints & 0x40 != 0 ? 0 : 1
-        case 77: 2
-        case 88: 3
-        case 100: 4
-        default: 5
-        }
-    }
-}
-
 /// What one viewer and this server have agreed on. A value.
 package struct Negotiation: Sendable, Equatable {
     package struct Video: Sendable, Equatable {
         package let payloadType: UInt8
-        let profile: H264Profile
+        package let profile: VideoProfile
         /// The payload type of its repeats (RFC 4588).
         package let repeats: UInt8?
         fileprivate let format: SessionOffer.Format
@@ -41,7 +12,7 @@ package struct Negotiation: Sendable, Equatable {
 
     package enum Sound: UInt8, Sendable, CaseIterable { case opus = 1, pcmu, pcma }
 
-    /// H.264 formats with packetization mode 1, in the client's order.
+    /// What pictures may be sent in, in the client's order.
     package private(set) var video: [Video] = []
     package private(set) var sound: [Sound: UInt8] = [:]
     package let user: String
@@ -86,12 +57,7 @@ package struct Negotiation: Sendable, Equatable {
             // All on one transport (RFC 9143); what is not in the bundle has none.
             guard index == first || offer.bundle.contains(media.mid) && offer.bundle.contains(transport.mid) else { continue }
             if media.kind == "video", self.acceptedVideo == nil {
-                self.video = Self.formats(of: media)
-                self.acceptedVideo = self.video.isEmpty ? nil : index
-                self.repeatsOnRequest = self.video.contains { media.nacked.contains($0.payloadType) }
-                let isReported = !self.video.isEmpty && self.video.allSatisfy { media.reported.contains($0.payloadType) }
-                self.videoNumber = isReported ? media.transportNumber : nil
-                self.delayNumber = self.video.isEmpty ? nil : media.delayNumber
+                self.accept(Self.formats(of: media), at: index)
             } else if media.kind == "audio", self.acceptedSound == nil {
                 for format in media.formats {
                     switch (format.codec, format.clockRate) {
@@ -107,17 +73,36 @@ package struct Negotiation: Sendable, Equatable {
         }
         guard self.acceptedVideo != nil || self.acceptedSound != nil else {
             throw .unsupported(
-                "The offer has neither H.264 with packetization-mode=1 nor Opus, PCMU or PCMA, which are what this server sends. It has "
-                    + "\(Self.names(offer)).")
+                "The offer has none of the codecs that this server sends: H.264 with packetization-mode=1, H.265, VP9, AV1, Opus, PCMU, PCMA."
+                    + " It has \(Self.names(offer)).")
         }
+    }
+
+    private mutating func accept(_ formats: [Video], at index: Int) {
+        let media = self.offer.media[index]
+        self.video = formats
+        self.acceptedVideo = formats.isEmpty ? nil : index
+        self.repeatsOnRequest = formats.contains { media.nacked.contains($0.payloadType) }
+        let isReported = !formats.isEmpty && formats.allSatisfy { media.reported.contains($0.payloadType) }
+        self.videoNumber = isReported ? media.transportNumber : nil
+        self.delayNumber = formats.isEmpty ? nil : media.delayNumber
+    }
+
+    /// Leaves the formats for a stream of this profile alone: some clients are ready for the first one of an answer only. Returns false, and changes nothing,
+    /// if there is none.
+    package mutating func narrow(to profile: VideoProfile) -> Bool {
+        guard let index = self.acceptedVideo else { return false }
+        let formats = self.video.filter { $0.profile.decodes(profile) }
+        guard !formats.isEmpty else { return false }
+        self.accept(formats, at: index)
+        return true
     }
 
     package var hasVideo: Bool { self.acceptedVideo != nil }
     package var hasSound: Bool { self.acceptedSound != nil }
-    /// The client wants video, but none that this server sends.
-    package var lacksVideo: Bool {
-        self.acceptedVideo == nil
-            && self.offer.media.contains { $0.kind == "video" && $0.direction != .sendonly && $0.direction != .inactive }
+    /// The client asks for video, whatever its codecs.
+    package var wantsVideo: Bool {
+        self.offer.media.contains { $0.kind == "video" && $0.direction != .sendonly && $0.direction != .inactive }
     }
     /// The codecs of the offer, for messages: at most twelve. `kind`: those of one kind of media alone.
     package func offered(_ kind: String? = nil) -> String { Self.names(self.offer, kind) }
@@ -138,18 +123,36 @@ package struct Negotiation: Sendable, Equatable {
             if let of = format.parameter("apt"), repeats[of] == nil { repeats[of] = format.payloadType }
         }
         return media.formats.compactMap { format in
-            guard format.codec == "h264", format.clockRate == 90_000, format.parameter("packetization-mode") == "1" else { return nil }
-            // RFC 6184 §8.1: without the parameter it is Baseline at level 1.
-            let profile = format.parameter("profile-level-id").flatMap { H264Profile(levelID: $0) } ?? H264Profile(idc: 66, constraints: 0)
+            guard format.clockRate == 90_000, let profile = Self.profile(of: format) else { return nil }
             return Video(payloadType: format.payloadType, profile: profile, repeats: repeats[String(format.payloadType)], format: format)
         }
     }
 
-    /// The format in which a stream of this profile is sent: the same one, or the least that covers it, or the best that there is.
-    package func format(for profile: H264Profile) -> Video? {
-        if let same = self.video.first(where: { $0.profile.idc == profile.idc && $0.profile.rank == profile.rank }) { return same }
-        let above = self.video.filter { $0.profile.rank >= profile.rank }.min { $0.profile.rank < $1.profile.rank }
-        return above ?? self.video.max { $0.profile.rank < $1.profile.rank }
+    /// Nil for a format that this server does not send.
+    private static func profile(of format: SessionOffer.Format) -> VideoProfile? {
+        func number(_ name: String, else usual: UInt8) -> UInt8? { format.parameter(name).map { UInt8($0) } ?? usual }
+        switch format.codec {
+        case "h264" where format.parameter("packetization-mode") == "1":
+            // RFC 6184 §8.1: without the parameter it is Baseline at level 1.
+            return .h264(
+                format.parameter("profile-level-id").flatMap { H264Profile(levelID: $0) } ?? H264Profile(idc: 66, constraints: 0))
+        // RFC 7798 §7.1: all on one stream, of Main where nothing else is said.
+        case "h265" where format.parameter("tx-mode") ?? "SRST" == "SRST": return number("profile-id", else: 1).map { .h265($0) }
+        case "vp9": return number("profile-id", else: 0).map { .vp9($0) }
+        case "av1": return number("profile", else: 0).map { .av1($0) }
+        default: return nil
+        }
+    }
+
+    /// The format in which a stream of this profile is sent: the same one, or another one that covers it. Of H.264 the least that does, or the best that
+    /// there is.
+    package func format(for profile: VideoProfile) -> Video? {
+        if let same = self.video.first(where: { $0.profile == profile }) { return same }
+        let fit = self.video.filter { $0.profile.decodes(profile) }
+        guard case .h264(let wanted) = profile else { return fit.first }
+        func rank(_ video: Video) -> Int { if case .h264(let profile) = video.profile { profile.rank } else { 0 } }
+        let same = fit.first { $0.profile.number == wanted.idc && rank($0) == wanted.rank }
+        return same ?? fit.filter { rank($0) >= wanted.rank }.min { rank($0) < rank($1) } ?? fit.max { rank($0) < rank($1) }
     }
 
     // MARK: The answer
@@ -243,7 +246,7 @@ package struct Negotiation: Sendable, Equatable {
         var lines: [String] = []
         for video in self.video {
             types.append(video.payloadType)
-            lines.append("a=rtpmap:\(video.payloadType) H264/90000")
+            lines.append("a=rtpmap:\(video.payloadType) \(video.profile.codec.name)/90000")
             if !video.format.parameters.isEmpty { lines.append("a=fmtp:\(video.payloadType) \(video.format.parameters)") }
             if media.nacked.contains(video.payloadType) { lines.append("a=rtcp-fb:\(video.payloadType) nack") }
             lines.append("a=rtcp-fb:\(video.payloadType) nack pli")

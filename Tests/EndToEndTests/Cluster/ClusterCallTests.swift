@@ -7,6 +7,7 @@ import ServerTestSupport
 import Support
 import TestSupport
 import Testing
+import WebRTC
 
 /// Two whole servers that share the rooms in one database: calls to either reach the one that has the stream.
 @Suite(.enabled(if: TestPostgres.isOn, "on PostgreSQL")) struct ClusterCallTests {
@@ -50,6 +51,34 @@ import Testing
             try await eventually("the end of the push") {
                 try await a.api("streams/live/cam1")["state"].string != "active" || !push.isRunning
             }
+        }
+    }
+
+    /// What a player by WebRTC says to its session's address reaches the session, whichever node hears it.
+    @Test func sessionsByWebRTCAreReachedEverywhere() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
+        try await ClusterServers.run { a, b in
+            let push = try ClientProcess(FFmpeg.pushForEver(source, to: "\(a.rtmp)/live/cam1"))
+            defer { push.send(SIGKILL) }
+            try await a.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
+            func call(_ method: String, _ url: String, _ body: String = "", _ type: String = "application/sdp") async throws -> HTTPAnswer {
+                try await HTTPAnswer.call(method, url, body: Data(body.utf8), headers: ["Content-Type": type])
+            }
+            let offer = try WatchingClient().offer
+            let answer = try await call("POST", "\(a.http)/whep/live/cam1", offer)
+            #expect(answer.status == 201, "\(answer.text)")
+            let place = try #require(URL(string: answer.headers["location"] ?? "")).path
+            func sessions() async throws -> Int {
+                try await a.api("sessions")["list"].list.count { $0["transport"].string == "webrtc" }
+            }
+            #expect(try await sessions() == 1)
+            let trickled = try await call("PATCH", b.http + place, "a=ice-ufrag:watch\r\n", "application/trickle-ice-sdpfrag")
+            #expect(trickled.status == 204, "\(trickled.text)")
+            #expect(try await call("DELETE", b.http + place.dropLast() + "x").status == 404, "another secret")
+            #expect(try await sessions() == 1)
+            #expect(try await call("DELETE", b.http + place).status == 200)
+            try await eventually("the end of the session") { try await sessions() == 0 }
+            #expect(try await call("DELETE", b.http + place).status == 404)
         }
     }
 

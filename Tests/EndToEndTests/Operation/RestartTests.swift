@@ -23,12 +23,20 @@ import Testing
         return push
     }
 
+    /// The sockets of UDP that the process has.
+    private static func ports(of process: ClientProcess) throws -> Set<String> {
+        let table = try String(contentsOfFile: "/proc/net/udp", encoding: .utf8).split(separator: "\n").dropFirst()
+        return try process.openSockets().intersection(table.compactMap { $0.split(separator: " ").dropFirst(9).first.map(String.init) })
+    }
+
     /// The settings are read anew, those too that a reload cannot apply; a push goes on for its time and is let in again by the next program.
     @Test func newSettings() async throws {
         try await Self.run { server, cli in
             let process = server.earshot.process
             let push = try await Self.push(to: server)
             defer { push.send(SIGKILL) }
+            let ports = try Self.ports(of: process)
+            #expect(!ports.isEmpty)
             try "{stats: {enabled: off}, limits: {streamName: 8}}".write(toFile: server.file, atomically: true, encoding: .utf8)
             let state = try await cli.json("drain", "--restart", "--within", "5m")
             #expect(state["restarts"].bool == true && state["pushes"].int == 1, "\(state)")
@@ -36,6 +44,7 @@ import Testing
             push.send(SIGKILL)
             try await eventually("the next program") { process.errorsSoFar.components(separatedBy: "has started").count == 3 }
             #expect(process.isRunning)
+            #expect(try !ports.isDisjoint(with: Self.ports(of: process)), "WebRTC's port stays open, too")
             let now = try await server.call("GET", "server").json()["data"]
             #expect(now["drain"].isNull && now["ready"].bool == true, "\(now)")
             // The former address; the new limit.

@@ -60,7 +60,8 @@ class WHEPClient(PipePlayer):
         if not figures:
             return None
         kinds = [kind for kind, count in figures["frames"].items() if count]
-        return sorted(f"{kind} {figures['codecs'][kind].partition('/')[2].lower()}" for kind in kinds) or None
+        names = {kind: figures["codecs"][kind].partition("/")[2].lower() for kind in kinds}
+        return sorted(f"{kind} {'hevc' if name == 'h265' else name}" for kind, name in names.items()) or None
 
     def width(self):
         return (self.lasts.get("figures", {}).get("size") or [None])[0]

@@ -13,9 +13,6 @@ class LibDataChannel(WHEPClient):
 
     name = "whepLibdatachannel"
     may_lack = True
-    # The video codecs that it offers.
-    codecs = "h264"
-
     @classmethod
     def missing(cls, tools):
         try:
@@ -26,4 +23,4 @@ class LibDataChannel(WHEPClient):
         return None
 
     def _command(self, video, sound):
-        return [*self.tools.libdatachannel, _CLIENT, self.url, video, sound, self.tools.current_ffmpeg, self.codecs]
+        return [*self.tools.libdatachannel, _CLIENT, self.url, video, sound, self.tools.current_ffmpeg, "h264,h265,av1,vp9"]
