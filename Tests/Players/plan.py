@@ -17,7 +17,7 @@ class Case:
     protocol: str
     shape: str
     # join: the stream runs. early: it runs, and has just had a keyframe. before: the player waits for it. return: its device drops and is back after 5 s. cut: the server ends the
-    # player's session. asleep: the player's machine sleeps for 8 s. stay: it plays for longer than a group of pictures lasts. loss: its network loses packets. narrow: its network takes a quarter of the stream for a while. tcp: its network lets no UDP through. refused: it cannot play. unsupported: the player lacks the codec.
+    # player's session. asleep: the player's machine sleeps for 8 s. stay: it plays for longer than a group of pictures lasts. loss: its network loses packets. narrow: its network takes little more than the sound for a while. tcp: its network lets no UDP through. refused: it cannot play. unsupported: the player lacks the codec.
     scene: str = "join"
     server: str = "earshot"
     # With a stream of its own, that no player has asked for before.
@@ -116,7 +116,7 @@ def bounds(case, shape):
         found = Bounds(6, 2.5)
     elif case.protocol == "whep":
         # From the program's start, which is most of it.
-        found = Bounds(9 if case.scene == "loss" else 6, 1.5 if case.scene == "loss" else 0.6)
+        found = Bounds(9 if case.scene == "loss" else 6, {"loss": 1.5, "narrow": 2}.get(case.scene, 0.6))
     else:
         found = _MP4.get(case.player, Bounds(4, 2))
         if shape.gop_seconds > 2 and case.player in _MP4:

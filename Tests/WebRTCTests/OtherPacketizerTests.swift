@@ -146,7 +146,13 @@ import Testing
         #expect(bundle.isKeyframe && bundle.profile == .av1(0) && bundle.payloads.allSatisfy { $0.count <= Payload.longest })
         #expect(Self.av1Units(bundle.payloads) == [header.sent, frame.sent])
         #expect(bundle.payloads.map { $0[0] & 0x08 != 0 } == bundle.payloads.indices.map { $0 == 0 }, "N of the first alone")
-        #expect(Bundled.areEven(bundle.payloads.filter { $0[0] & 0xC0 != 0 }))
+        // Z of all but the first, Y of all but the last: so libwebrtc tells pictures apart.
+        let last = bundle.payloads.count - 1
+        #expect(bundle.payloads.indices.allSatisfy { bundle.payloads[$0][0] & 0xF0 == ($0 == 0 ? 0 : 0x80) | ($0 == last ? 0 : 0x40) })
+        let sizes = bundle.payloads.map(\.count)
+        #expect(
+            sizes.allSatisfy { $0 <= sizes[0] } && sizes.dropLast().allSatisfy { $0 > sizes[0] - 4 },
+            "\(sizes.prefix(4)), \(sizes.suffix(2))")
         // One that has its own keeps it, and so do those behind it.
         for units in [other.stored + frame.stored, frame.stored] {
             let made = packetizer.bundle([ByteBuffer(bytes: units)], time: 4, isKeyframe: true)

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// AV1 (RTP Payload Format For AV1, version 1.0): units without their sizes, small ones together, large ones in fragments. A value.
+/// AV1 (RTP Payload Format For AV1, version 1.0): units one behind the other, cut where a packet is full. A value.
 package struct AV1Packetizer: VideoPacketizer {
     /// AV1 §6.2.2.
     private enum Unit {
@@ -14,7 +14,6 @@ package struct AV1Packetizer: VideoPacketizer {
     private enum Flag {
         static let continues: UInt8 = 0x80
         static let isContinued: UInt8 = 0x40
-        static let one: UInt8 = 0x10
         static let beginsSequence: UInt8 = 0x08
     }
 
@@ -47,31 +46,39 @@ package struct AV1Packetizer: VideoPacketizer {
         return writer.finish()
     }
 
+    /// Each packet but the last ends within a unit, and each but the first begins there: by that libwebrtc tells where a picture begins and ends.
     private static func add(_ units: [ByteBuffer], beginsSequence: Bool, to writer: inout PacketBundle.Writer) {
-        // The first packet of a keyframe says that a sequence begins.
-        var begins = beginsSequence ? Flag.beginsSequence : 0
-        var small = ByteBuffer()
-        func flush(_ writer: inout PacketBundle.Writer) {
-            guard small.readableBytes > 0 else { return }
-            writer.add([begins], small)
-            begins = 0
-            small.clear()
+        let total = units.reduce(0) { $0 + $1.readableBytes + Self.sizeBytes($1.readableBytes) }
+        let most = Payload.longest - 1
+        // Of the same length, as far as sizes let them be: a piece has one more in each packet.
+        let packets = (total + most - 4) / (most - 3)
+        let room = min(most, (total + 3 * packets + packets - 1) / packets)
+        var header = beginsSequence ? Flag.beginsSequence : 0
+        var packet = ByteBuffer()
+        func flush(isContinued: Bool, _ writer: inout PacketBundle.Writer) {
+            writer.add([header | (isContinued ? Flag.isContinued : 0)], packet)
+            header = isContinued ? Flag.continues : 0
+            packet.clear()
         }
-        for unit in units {
-            let size = Self.sizeBytes(unit.readableBytes) + unit.readableBytes
-            if 1 + small.readableBytes + size > Payload.longest { flush(&writer) }
-            guard 1 + size > Payload.longest else {
-                Self.write(size: unit.readableBytes, to: &small)
-                small.writeImmutableBuffer(unit)
-                continue
-            }
-            let first = begins
-            begins = 0
-            writer.addPieces(of: unit, prefixBytes: 1) { isFirst, isLast in
-                [Flag.one | (isFirst ? first : Flag.continues) | (isLast ? 0 : Flag.isContinued)]
+        for (index, unit) in units.enumerated() {
+            var rest = unit
+            while rest.readableBytes > 0 {
+                let left = room - packet.readableBytes
+                let whole = Self.sizeBytes(rest.readableBytes) + rest.readableBytes
+                let isLast = index == units.count - 1
+                // Room for a byte of the next unit, and its size.
+                var count = whole + (isLast ? 0 : 2) <= left ? rest.readableBytes : min(rest.readableBytes, left - Self.sizeBytes(left))
+                if count == rest.readableBytes, whole + (isLast ? 0 : 2) > left, count > 1 { count -= 1 }
+                guard count > 0, let piece = rest.readSlice(length: count) else {
+                    flush(isContinued: rest.readableBytes < unit.readableBytes, &writer)
+                    continue
+                }
+                Self.write(size: count, to: &packet)
+                packet.writeImmutableBuffer(piece)
+                if rest.readableBytes > 0 { flush(isContinued: true, &writer) }
             }
         }
-        flush(&writer)
+        if packet.readableBytes > 0 { flush(isContinued: false, &writer) }
     }
 
     // MARK: Units

@@ -110,7 +110,7 @@ package struct Negotiation: Sendable, Equatable {
     private static func names(_ offer: SessionOffer, _ kind: String? = nil) -> String {
         var names: [String] = []
         for format in offer.media.filter({ kind == nil || $0.kind == kind }).flatMap(\.formats)
-        where !format.codec.isEmpty && format.codec != "rtx" {
+        where !format.codec.isEmpty && !["rtx", "red", "ulpfec", "flexfec-03"].contains(format.codec) {
             let name = String(format.codec.filter { $0.isLetter || $0.isNumber || $0 == "-" })
             if !names.contains(name), names.count < 12 { names.append(name) }
         }
