@@ -83,7 +83,7 @@ final class Link {
 
     /// Runs until the connection is up. DTLS repeats lost flights by the system's clock: such a run takes as long as it says.
     @discardableResult
-    func connect(withinMs: Int64 = 60_000) async throws -> Bool {
+    func connect(withinMs: Int64 = 300_000) async throws -> Bool {
         let end = ContinuousClock.now + .milliseconds(withinMs)
         var round = 0
         while self.peer.state != .connected || !self.browser.isConnected, !self.peer.isOver, ContinuousClock.now < end {
