@@ -245,7 +245,7 @@ def guide_class(server):
         page.wait("document.readyState === 'complete'", "a page of this server")
         page.run(f"(async () => {{ {member} }})(); undefined")
         wait_for("the class", lambda: server.api("gatherings?kind=class")["total"] == 1)
-        wait_for("its first member", lambda: not server.api("gatherings/class-guide")["people"][0]["awaySince"])
+        wait_for("its first member", lambda: any(not person["awaySince"] for person in server.api("gatherings/class-guide")["people"]))
         ask(server, "classroom/api/v1/room/join", json.dumps({"roomId": "guide", "userName": "Bob"}).encode())
         page.wait("document.title === 'Bob came'", "word of Bob")
 
