@@ -39,6 +39,7 @@ ffmpeg -v error -f lavfi -i sine=440:r=48000 -t 20 -ac 1 -c:a aac -b:a 64k "$wor
 
 # Each sets $server, $rtmp and $whep.
 serve_earshot() {
+    : >"$work/server.log"
     # One address has all the viewers here.
     EARSHOT_LIMITS_CONNECTIONS=8000 EARSHOT_LIMITS_CONNECTIONS_PER_ADDRESS=8000 EARSHOT_LIMITS_VIEWERS_PER_STREAM=8000 \
         "${on_server_core[@]}" "$EARSHOT_BIN" serve --rtmp 127.0.0.1:0 --http 127.0.0.1:0 --data "$(mktemp -d -p "$work")" >"$work/server.log" 2>&1 &
