@@ -9,6 +9,7 @@ import LibC
 import Links
 package import Listening
 package import Logging
+import NIOCore
 import Notifications
 import Packaging
 import Playback
@@ -185,27 +186,49 @@ package final class Server: Sendable {
     /// Opens the port of WebRTC for UDP, and for TCP if it is none of HTTP's. `http`: those.
     private func bindWebRTC(_ http: [HostPort]) async throws -> HostPort {
         let port = self.parts.webrtc.port
-        // A port of the system's choice for HTTP is one for UDP too, if nobody has it there.
-        let address: HostPort
-        do {
-            address = try await port.bind(default: http[0], self.sockets)
-        } catch let error as ListenError {
-            guard self.config.webrtc.listen == nil, self.config.http.listen.port == 0 else { throw error }
-            address = try await port.bind(to: HostPort(host: http[0].host, port: 0), self.sockets)
+        guard let listen = self.config.webrtc.listen else {
+            do {
+                _ = try await port.bind(to: http[0], self.sockets)
+            } catch let error as ListenError {
+                // A port that the system chose for HTTP may be another program's for UDP.
+                guard self.config.http.listen.port == 0 else { throw error }
+                return try await self.bindWebRTC(at: HostPort(host: http[0].host, port: 0))
+            }
+            if self.config.webrtc.acceptsTCP { port.acceptStreams() }
+            return http[0]
         }
-        guard self.config.webrtc.acceptsTCP else { return address }
-        if http.contains(where: { $0.port == address.port && ($0.isEverywhere || $0.host == address.host) }) {
+        if self.config.webrtc.acceptsTCP, http.contains(where: { $0.port == listen.port && ($0.isEverywhere || $0.host == listen.host) }) {
             port.acceptStreams()
-            return address
+            return try await port.bind(to: listen, self.sockets)
         }
-        do {
-            let listener = try await self.httpConnections.listen(
-                "webrtc", on: address, self.parts.streams.placement, self.parts.connections.httpGate, self.sockets)
-            port.acceptStreams(of: listener)
-        } catch let error as ListenError {
-            self.log.warning("WebRTC is reached by UDP only", metadata: ["error": "\(error)"])
+        return try await self.bindWebRTC(at: listen)
+    }
+
+    /// Opens the port of WebRTC apart from HTTP's. One of the system's choice is free for TCP and for UDP.
+    private func bindWebRTC(at address: HostPort) async throws -> HostPort {
+        let port = self.parts.webrtc.port
+        var triesLeft = address.port == 0 ? 8 : 1
+        while self.config.webrtc.acceptsTCP {
+            let listener: any Channel
+            do {
+                listener = try await self.httpConnections.listen(
+                    "webrtc", on: address, self.parts.streams.placement, self.parts.connections.httpGate, self.sockets)
+            } catch let error as ListenError {
+                self.log.warning("WebRTC is reached by UDP only", metadata: ["error": "\(error)"])
+                break
+            }
+            do {
+                let number = listener.localAddress?.port ?? address.port
+                let bound = try await port.bind(to: HostPort(host: address.host, port: number), self.sockets)
+                port.acceptStreams(of: listener)
+                return bound
+            } catch let error as ListenError {
+                await self.sockets.close(listener)
+                triesLeft -= 1
+                guard triesLeft > 0 else { throw error }
+            }
         }
-        return address
+        return try await port.bind(to: address, self.sockets)
     }
 
     /// Opens the store and starts all that needs no port. `bind` calls it.

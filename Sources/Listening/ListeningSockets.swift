@@ -141,6 +141,7 @@ package final class ListeningSockets: Sendable {
 
     /// Closes a listener; does nothing if it is closed. All connections that it has accepted are then set up on their loops.
     package func close(_ listener: any Channel) async {
+        self.state.withLock { state in state.listeners.removeAll { $0.channel === listener } }
         listener.pipeline.fireUserInboundEventTriggered(AcceptGate.Stop())
         await Self.pass(listener.eventLoop)
         try? await listener.close()

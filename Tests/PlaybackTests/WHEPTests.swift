@@ -33,7 +33,7 @@ import Testing
     ) async throws {
         try await PortlessServer.run(configure) { server in
             let address = HostPort(host: "127.0.0.1", port: 0)
-            _ = try await server.parts.webrtc.port.bind(default: address, server.server.sockets)
+            _ = try await server.parts.webrtc.port.bind(to: address, server.server.sockets)
             try await body(server)
         }
     }

@@ -66,12 +66,7 @@ package final class WebRTCPort: Service, Sendable {
     var port: Int? { self.bound.withLock { $0?.channel.localAddress?.port } }
     var host: String { self.address.withLock { $0.host } }
 
-    /// Binds the port, that of `http` if the settings name none. Returns the address in use. Throws ``ListenError``.
-    package func bind(default http: HostPort, _ sockets: ListeningSockets) async throws -> HostPort {
-        try await self.bind(to: self.address.withLock { $0.port < 0 ? http : $0 }, sockets)
-    }
-
-    /// The same, at an address whatever the settings say.
+    /// Binds the port. Returns the address in use. Throws ``ListenError``.
     package func bind(to address: HostPort, _ sockets: ListeningSockets) async throws -> HostPort {
         self.address.withLock { $0 = address }
         let bootstrap = DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
