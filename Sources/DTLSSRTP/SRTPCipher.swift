@@ -4,11 +4,13 @@ internal import COpenSSL
 /// contexts with their keys, so that a packet costs no key schedule. Used by one thread at a time.
 final class SRTPCipher {
     let profile: SRTPProfile
-    private let salt: [UInt8]
+    /// Padded with zeros to a counter's 16 bytes.
+    private let salt: (UInt64, UInt64)
     private let cipher: OpaquePointer
     private let mac: OpaquePointer?
 
     private static let gcmTag = 16
+    private static let counterBytes = 16
     static let shortTag = 10
 
     init(_ profile: SRTPProfile, _ keys: SessionKeys, encrypts: Bool) throws(DTLSError) {
@@ -28,7 +30,8 @@ final class SRTPCipher {
             }
         }
         self.profile = profile
-        self.salt = keys.salt
+        let salt = keys.salt.prefix(Self.counterBytes) + [UInt8](repeating: 0, count: max(0, Self.counterBytes - keys.salt.count))
+        self.salt = salt.withUnsafeBytes { ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self)) }
         self.cipher = cipher
         self.mac = mac
     }
@@ -56,9 +59,8 @@ final class SRTPCipher {
                 bytes.storeBytes(of: ssrc.bigEndian, toByteOffset: 4, as: UInt32.self)
                 bytes.storeBytes(of: (index << 16).bigEndian, toByteOffset: 8, as: UInt64.self)
             }
-            for (offset, byte) in self.salt.enumerated() { bytes[offset] ^= byte }
         }
-        return bytes
+        return (bytes.0 ^ self.salt.0, bytes.1 ^ self.salt.1)
     }
 
     /// Encrypts `payload` behind the clear `header`, which is already in `output`, and appends the tag. Returns the packet's length; 0 if libssl fails

@@ -99,6 +99,15 @@ package final class DatagramSender: Sendable {
     private func send(
         _ bytes: UnsafeRawBufferPointer, _ target: UnsafeMutableRawBufferPointer, _ local: DatagramAddress?, _ segment: UInt16?
     ) -> Outcome {
+        if segment == nil, local == nil {
+            // A call with less for the kernel to read: a tenth of what a packet of a voice costs.
+            return target.withMemoryRebound(to: sockaddr.self) { address in
+                Self.outcome {
+                    sendto(
+                        self.descriptor, bytes.baseAddress, bytes.count, Self.flags, address.baseAddress, socklen_t(target.count))
+                }
+            }
+        }
         var vector = iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
         // Room for both of the headers below.
         var control: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
@@ -120,16 +129,22 @@ package final class DatagramSender: Sendable {
                     message.msg_control = control.baseAddress
                     message.msg_controllen = length
                 }
-                while true {
-                    if sendmsg(self.descriptor, &message, CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL)) >= 0 { return .sent }
-                    switch errno {
-                    case EINTR: continue
-                    case EAGAIN, ENOBUFS: return .full
-                    case let code: return .failed(code)
-                    }
-                }
+                return Self.outcome { sendmsg(self.descriptor, &message, Self.flags) }
             }
         }
+    }
+
+    private static let flags = CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL)
+
+    private static func outcome(_ call: () -> Int) -> Outcome {
+        while call() < 0 {
+            switch errno {
+            case EINTR: continue
+            case EAGAIN, ENOBUFS: return .full
+            case let code: return .failed(code)
+            }
+        }
+        return .sent
     }
 
     /// in_pktinfo and in6_pktinfo: an index of an interface, 0 for any, and the source.

@@ -50,7 +50,7 @@ package final class PeerConnection {
     private let peerPassword: [UInt8]
     private let bornMs: Int64
     private var paths: [Path] = []
-    private var selected: DatagramAddress?
+    private var selected: DatagramAddress? { didSet { self.followAddress() } }
     /// When the address in use went away, if no other has taken its place.
     private var lostMs: Int64?
     private var dtls: DTLSAssociation?
@@ -59,7 +59,9 @@ package final class PeerConnection {
     private var handshakeMs: Int64?
     private var outgoing: [(DatagramAddress, [UInt8])] = []
 
-    package private(set) var state = State.checking
+    package private(set) var state = State.checking { didSet { self.followAddress() } }
+    /// Where media goes; nil until it may.
+    package private(set) var address: DatagramAddress?
     /// There once the keys are.
     package private(set) var media: MediaSender?
     /// What the peer's RTCP has said since the last ``popControlPackets()``.
@@ -90,8 +92,7 @@ package final class PeerConnection {
         self.bornMs = nowMs
     }
 
-    /// Where media goes; nil until it may.
-    package var address: DatagramAddress? { self.state == .connected ? self.selected : nil }
+    private func followAddress() { self.address = self.state == .connected ? self.selected : nil }
 
     /// The addresses from which right checks came.
     package var addresses: [DatagramAddress] { self.paths.map(\.address) }

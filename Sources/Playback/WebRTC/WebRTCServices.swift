@@ -20,11 +20,17 @@ package final class WebRTCServices: Sendable {
     package let port: WebRTCPort
     package let packets: PacketTable
     private let context: Result<DTLSContext, DTLSError>
-    private let sessions = Mutex<[String: WebRTCViewer.Inbox]>([:])
+    private let sessions = Mutex(Sessions())
     private let opening = Mutex(PlaceTable(WebRTCServices.openingLimits, choice: .lowest))
     private let counts = Mutex(Counts())
     /// Requests at other nodes' sessions that are under way.
     let asked = Atomic<Int>(0)
+    private struct Sessions {
+        var inboxes: [String: WebRTCViewer.Inbox] = [:]
+        /// How many each loop has.
+        var onLoop: [ObjectIdentifier: Int] = [:]
+    }
+
     /// The buffers of the loops.
     private let runs = Mutex<[ObjectIdentifier: LoopBuffer]>([:])
 
@@ -58,7 +64,7 @@ package final class WebRTCServices: Sendable {
     var ledger: MemoryLedger { self.packets.ledger }
     package var isOn: Bool { self.playback.config.webrtc.isEnabled }
     package var figures: Counts { self.counts.withLock { $0 } }
-    package var viewers: Int { self.sessions.withLock { $0.count } }
+    package var viewers: Int { self.sessions.withLock { $0.inboxes.count } }
 
     func count(_ change: (inout Counts) -> Void) { self.counts.withLock { change(&$0) } }
 
@@ -72,11 +78,21 @@ package final class WebRTCServices: Sendable {
 
     // MARK: Sessions
 
-    func session(_ token: String) -> WebRTCViewer.Inbox? { self.sessions.withLock { $0[token] } }
+    func session(_ token: String) -> WebRTCViewer.Inbox? { self.sessions.withLock { $0.inboxes[token] } }
 
-    func add(_ inbox: WebRTCViewer.Inbox, _ token: String) { self.sessions.withLock { $0[token] = inbox } }
+    func add(_ inbox: WebRTCViewer.Inbox, _ token: String) {
+        self.sessions.withLock { sessions in
+            sessions.inboxes[token] = inbox
+            sessions.onLoop[ObjectIdentifier(inbox.loop), default: 0] += 1
+        }
+    }
 
-    func remove(_ token: String) { self.sessions.withLock { $0[token] = nil } }
+    func remove(_ token: String) {
+        self.sessions.withLock { sessions in
+            guard let inbox = sessions.inboxes.removeValue(forKey: token) else { return }
+            sessions.onLoop[ObjectIdentifier(inbox.loop), default: 0] -= 1
+        }
+    }
 
     /// Takes a place among those that are connecting; pair with ``opened(_:)``.
     func open(_ id: UInt64, _ host: HostKey) -> PlaceTable.Refusal? {
@@ -98,19 +114,17 @@ package final class WebRTCServices: Sendable {
     /// The loop for a new viewer: the calmest with the fewest of them.
     func loop() -> LoopContext? {
         let loops = self.playback.streams.allLoops
-        let counts = self.sessions.withLock { sessions in
-            Dictionary(grouping: sessions.values) { ObjectIdentifier($0.loop.relay) }.mapValues(\.count)
-        }
+        let counts = self.sessions.withLock { $0.onLoop }
         return loops.min { left, right in
             let (a, b) = (left.relay.pressure.level, right.relay.pressure.level)
             if a != b { return a < b }
-            return counts[ObjectIdentifier(left.relay), default: 0] < counts[ObjectIdentifier(right.relay), default: 0]
+            return counts[ObjectIdentifier(left), default: 0] < counts[ObjectIdentifier(right), default: 0]
         }
     }
 
     /// How many viewers of a stream have a line that does not take it.
     package func badLines(_ path: String) -> Int {
-        self.sessions.withLock { sessions in sessions.values.count { $0.hasBadLine && $0.path.exact == path.exact } }
+        self.sessions.withLock { sessions in sessions.inboxes.values.count { $0.hasBadLine && $0.path.exact == path.exact } }
     }
 
     /// The addresses to offer to a client: those of the settings, or else the one at which its request came, if the client can reach that. `arrived`:
@@ -138,6 +152,8 @@ package final class WebRTCServices: Sendable {
 
     /// Ends all viewers of a stream, each on its loop.
     package func end(_ path: String, _ reason: CloseReason) {
-        for inbox in self.sessions.withLock({ sessions in sessions.values.filter { $0.path.exact == path.exact } }) { inbox.end(reason) }
+        for inbox in self.sessions.withLock({ sessions in sessions.inboxes.values.filter { $0.path.exact == path.exact } }) {
+            inbox.end(reason)
+        }
     }
 }

@@ -34,7 +34,8 @@ final class WebRTCViewer: LiveConnection {
             self.viewer = NIOLoopBoundBox.makeEmptyBox(valueType: WebRTCViewer.self, eventLoop: loop.relay.eventLoop)
         }
 
-        /// On the loop.
+        /// On the loop. Timers and tasks ask here for their viewer: a weak reference would make each use of it cost twice as much.
+        var current: WebRTCViewer? { self.viewer.value }
         func set(_ viewer: WebRTCViewer?) { self.viewer.value = viewer }
 
         private let badLine = Atomic<Bool>(false)
@@ -89,22 +90,27 @@ final class WebRTCViewer: LiveConnection {
     private let openedMs: Int64
     private let charge: MemoryCharge
     private var viewer: Viewer?
-    private var isOver = false
+    /// There once the client has proven itself.
+    private var media: MediaSender?
+    @exclusivity(unchecked) private var isOver = false
     private var isUnplayable = false
     private var isOpening = true
     private var bytesReceived: UInt64 = 0
     private var known: Set<DatagramAddress> = []
     /// Where what came from each of them came to.
     private var locals: [DatagramAddress: DatagramAddress] = [:]
+    /// Where media goes, and from where, if this machine has several addresses.
+    @exclusivity(unchecked) private var target: (address: DatagramAddress, local: DatagramAddress?)?
     /// The TCP connection by which media goes, if it does.
-    private var stream: WebRTCStream?
+    @exclusivity(unchecked) private var stream: WebRTCStream?
+    private var sender: DatagramSender?
     private var timer: Scheduled<Void>?
     /// Bytes that may go out now, and when they were counted.
-    private var allowance = WebRTCViewer.breathBytes
-    private var allowedMs: Int64 = 0
+    @exclusivity(unchecked) private var allowance = WebRTCViewer.breathBytes
+    @exclusivity(unchecked) private var allowedMs: Int64 = 0
     private var isBreathing = false
     /// When the newest picture went out.
-    private var pictureMs: Int64 = .min / 2
+    @exclusivity(unchecked) private var pictureMs: Int64 = .min / 2
     /// Sound has gone out, or was missed for long enough.
     private var hasHeard = false
     /// The viewer asked for a keyframe while no pictures came.
@@ -146,7 +152,6 @@ final class WebRTCViewer: LiveConnection {
         self.plan()
     }
 
-    private var media: MediaSender? { self.peer.media }
     private var path: String { self.play.session.stream.path }
     private var connections: Connections { self.services.playback.connections }
     private var remote: String { self.play.session.request.remote?.ipAddress ?? "unknown" }
@@ -167,6 +172,7 @@ final class WebRTCViewer: LiveConnection {
         let isTheirs = datagram.withUnsafeReadableBytes { self.peer.receive($0, from: address, nowMs: nowMs) }
         self.followAddresses()
         if isTheirs, let local, self.known.contains(address) { self.locals[address] = local }
+        self.followTarget()
         self.follow(nowMs: nowMs)
     }
 
@@ -180,7 +186,7 @@ final class WebRTCViewer: LiveConnection {
         }
         if self.isOpening { self.connected() }
         let packets = self.peer.popControlPackets()
-        guard !packets.isEmpty, let media = self.peer.media, self.aim() else { return }
+        guard !packets.isEmpty, let media = self.media, self.aim() else { return }
         if packets.contains(.goodbye) { return self.close(.clientClosed, detail: nil) }
         // By TCP nothing is lost but what it was too full for, and more would not help that.
         let wantsKeyframe = media.receive(packets, nowMs: nowMs, repeats: self.stream == nil, to: self.run)
@@ -216,6 +222,7 @@ final class WebRTCViewer: LiveConnection {
 
     private func connected() {
         self.isOpening = false
+        self.media = self.peer.media
         self.services.opened(self.id)
         self.services.count { $0.connected += 1 }
         self.record(.here, .state, "connected", "after \(self.peer.connectedAfterMs ?? 0) ms, to \(self.peer.address?.text ?? "")")
@@ -234,14 +241,16 @@ final class WebRTCViewer: LiveConnection {
     }
 
     private func attach() {
-        guard !self.isOver, self.viewer == nil, let media = self.peer.media else { return }
+        guard !self.isOver, self.viewer == nil, let media = self.media else { return }
         let stream = self.services.packets.packets.acquire(self.path, on: self.loop.relay)
         _ = stream.enterViewer(limit: .max)
         let viewer = Viewer(stream: stream, .packets, sink: self, nowMs: self.loop.relay.nowMs)
         self.viewer = viewer
         self.beginBurst(media)
         self.loop.relay.attach(viewer)
-        self.loop.relay.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.silentMs)) { [weak self] in self?.hasHeard = true }
+        self.loop.relay.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.silentMs)) { [inbox = self.inbox] in
+            inbox.current?.hasHeard = true
+        }
     }
 
     private func beginBurst(_ media: MediaSender) {
@@ -261,17 +270,24 @@ final class WebRTCViewer: LiveConnection {
 
     /// Points the loop's run at this viewer. Returns false if nothing may be sent.
     private func aim() -> Bool {
-        guard let address = self.peer.address else { return false }
-        if address.connection != 0 {
-            if self.stream?.address != address { self.stream = self.services.port.stream(address) }
-            guard let stream = self.stream else { return false }
+        guard let target = self.target else { return false }
+        if let stream = self.stream {
             self.run.begin(stream)
-            return true
+        } else {
+            guard let sender = self.sender else { return false }
+            self.run.begin(sender, to: target.address, from: target.local)
         }
-        self.stream = nil
-        guard let sender = self.services.port.sender else { return false }
-        self.run.begin(sender, to: address, from: self.locals[address])
         return true
+    }
+
+    /// Looks up where media goes. Call after all that may change it.
+    private func followTarget() {
+        let address = self.peer.address
+        let stream = address.flatMap { self.services.port.stream($0) }
+        if self.stream !== stream { self.stream = stream }
+        guard let address, address.connection == 0 || stream != nil else { return self.target = nil }
+        self.target = (address, self.locals[address])
+        if self.sender == nil { self.sender = self.services.port.sender }
     }
 
     /// Its TCP connection has taken what was to be sent.
@@ -280,9 +296,9 @@ final class WebRTCViewer: LiveConnection {
     /// One of its TCP connections has closed.
     fileprivate func lost(_ address: DatagramAddress) {
         guard !self.isOver else { return }
-        if self.stream?.address == address { self.stream = nil }
         self.peer.lost(address, nowMs: self.loop.relay.nowMs)
         self.followAddresses()
+        self.followTarget()
     }
 
     private func flush() {
@@ -300,7 +316,7 @@ final class WebRTCViewer: LiveConnection {
         self.isUnplayable = true
         let detail = "its video is \(profile.text), and the client's codecs are \(self.play.negotiation.offered("video"))"
         // The relay may be amid its round.
-        self.loop.relay.eventLoop.assumeIsolated().execute { [weak self] in self?.close(.unplayable, detail: detail) }
+        self.loop.relay.eventLoop.assumeIsolated().execute { [inbox = self.inbox] in inbox.current?.close(.unplayable, detail: detail) }
     }
 
     /// Counts bytes that went out; past the pace, the viewer is ready again after a breath.
@@ -313,13 +329,17 @@ final class WebRTCViewer: LiveConnection {
         guard self.allowance <= 0, !self.isBreathing else { return }
         self.isBreathing = true
         let owed = Int64(-self.allowance / (Self.breathBytes / Int(Self.breathMs)))
-        self.loop.relay.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(min(1_000, owed + Self.breathMs))) { [weak self] in
-            guard let self else { return }
-            self.isBreathing = false
-            self.allowance = Self.breathBytes
-            self.allowedMs = self.loop.relay.nowMs
-            if let viewer = self.viewer { self.loop.relay.pump(viewer) }
+        self.loop.relay.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(min(1_000, owed + Self.breathMs))) {
+            [inbox = self.inbox] in
+            inbox.current?.breathe()
         }
+    }
+
+    private func breathe() {
+        self.isBreathing = false
+        self.allowance = Self.breathBytes
+        self.allowedMs = self.loop.relay.nowMs
+        if let viewer = self.viewer { self.loop.relay.pump(viewer) }
     }
 
     // MARK: Deadlines and closing
@@ -327,16 +347,17 @@ final class WebRTCViewer: LiveConnection {
     private func plan() {
         let nowMs = self.loop.relay.nowMs
         let waitMs = max(1, self.peer.nextMs(nowMs: nowMs) - nowMs)
-        self.timer = self.loop.relay.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(waitMs)) { [weak self] in
-            guard let self, !self.isOver else { return }
-            self.tick()
-            if !self.isOver { self.plan() }
+        self.timer = self.loop.relay.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(waitMs)) { [inbox = self.inbox] in
+            guard let viewer = inbox.current else { return }
+            viewer.tick()
+            if !viewer.isOver { viewer.plan() }
         }
     }
 
     private func tick() {
         let nowMs = self.loop.relay.nowMs
         self.peer.tick(nowMs: nowMs)
+        self.followTarget()
         self.follow(nowMs: nowMs)
         guard !self.isOver, let report = self.peer.reportsDue(nowMs: nowMs, wallMs: WallClock.ms), let address = self.peer.address else {
             return
@@ -346,7 +367,7 @@ final class WebRTCViewer: LiveConnection {
 
     func sweep(nowMs: Int64) {
         if self.trace?.isQuiet(nowMs: nowMs) == true { self.trace = nil }
-        guard let media = self.peer.media else { return }
+        guard let media = self.media else { return }
         self.inbox.note(badLine: self.hasBadLine)
         if media.judgeLine(nowMs: nowMs) {
             let line = "\(Int(media.line.loss * 100)) % lost"
@@ -392,7 +413,7 @@ final class WebRTCViewer: LiveConnection {
             viewer.stream.leaveViewer()
             self.services.packets.packets.release(viewer.stream)
         }
-        figures.bytes = self.peer.media?.bytesSent ?? 0
+        figures.bytes = self.media?.bytesSent ?? 0
         self.loop.remove(self)
         self.connections.admission.leave(self.id)
         self.charge.set(0)
@@ -435,7 +456,7 @@ final class WebRTCViewer: LiveConnection {
 
     func count(into figures: inout LoopFigures) {
         figures.connected(by: .webrtc)
-        figures.sent(self.peer.media?.bytesSent ?? 0, of: self.play.session.stream)
+        figures.sent(self.media?.bytesSent ?? 0, of: self.play.session.stream)
     }
 
     func snapshot() -> SessionSnapshot {
@@ -443,18 +464,18 @@ final class WebRTCViewer: LiveConnection {
         let viewer = self.viewer.flatMap { self.loop.relay.snapshot(of: $0) }
         let shown = ViewerSnapshot(
             path: self.path, behindMs: viewer?.behindMs ?? 0, isSlow: viewer?.isSlow == true || self.hasBadLine,
-            skippedFrames: (viewer?.skippedFrames ?? 0) + (self.peer.media?.spared ?? 0), bytesSent: self.peer.media?.bytesSent ?? 0,
-            messagesSent: self.peer.media?.packetsSent ?? 0, isPaused: false,
-            line: self.peer.media.map { Self.line($0, nowMs: self.loop.relay.nowMs) })
+            skippedFrames: (viewer?.skippedFrames ?? 0) + (self.media?.spared ?? 0), bytesSent: self.media?.bytesSent ?? 0,
+            messagesSent: self.media?.packetsSent ?? 0, isPaused: false,
+            line: self.media.map { Self.line($0, nowMs: self.loop.relay.nowMs) })
         return SessionSnapshot(
             id: self.id, remote: self.remote, transport: .webrtc, app: self.play.session.request.address.app, client: self.play.client,
-            user: self.play.session.pass.user, bytesIn: self.bytesReceived, bytesOut: self.peer.media?.bytesSent ?? 0,
+            user: self.play.session.pass.user, bytesIn: self.bytesReceived, bytesOut: self.media?.bytesSent ?? 0,
             seconds: (self.loop.relay.nowMs - self.openedMs) / 1_000, publishing: [], viewers: [shown])
     }
 
     private var hasBadLine: Bool {
-        guard let verdict = self.peer.media?.line.verdict(nowMs: self.loop.relay.nowMs) else { return false }
-        return verdict == .lossy || verdict == .congested || self.peer.media?.relief.stage != .all
+        guard let verdict = self.media?.line.verdict(nowMs: self.loop.relay.nowMs) else { return false }
+        return verdict == .lossy || verdict == .congested || self.media?.relief.stage != .all
     }
 
     private static func line(_ media: MediaSender, nowMs: Int64) -> ViewerSnapshot.Line {
@@ -466,14 +487,14 @@ final class WebRTCViewer: LiveConnection {
 }
 
 extension WebRTCViewer: ViewerSink {
-    var isReady: Bool { !self.isOver && self.allowance > 0 && self.peer.address != nil && !self.isStreamFull }
+    var isReady: Bool { !self.isOver && self.allowance > 0 && self.target != nil && !self.isStreamFull }
 
     /// Whether the TCP connection by which media goes has not taken what it got.
-    private var isStreamFull: Bool { self.stream.map { $0.address == self.peer.address && $0.isFull } ?? false }
+    private var isStreamFull: Bool { self.stream?.isFull == true }
     var line: DirectLine? { nil }
 
     func deliver(_ message: EncodedMessage) {
-        guard let media = self.peer.media, let slab = message.slab, let start = message.start,
+        guard let media = self.media, let slab = message.slab, let start = message.start,
             let bundle = PacketBundle(UnsafeRawBufferPointer(start: start, count: message.length))
         else { return }
         let nowMs = self.loop.relay.nowMs
@@ -487,7 +508,9 @@ extension WebRTCViewer: ViewerSink {
             if self.owesKeyframe, isNews {
                 self.owesKeyframe = false
                 if !bundle.isKeyframe {
-                    self.loop.relay.eventLoop.assumeIsolated().execute { [weak self] in self?.media.map { self?.restart($0) } }
+                    self.loop.relay.eventLoop.assumeIsolated().execute { [inbox = self.inbox] in
+                        if let viewer = inbox.current, let media = viewer.media { viewer.restart(media) }
+                    }
                 }
             }
         }

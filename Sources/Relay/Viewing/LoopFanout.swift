@@ -202,6 +202,7 @@ package final class LoopFanout {
         var left = self.unvisited
         self.unvisited = 0
         var next = self.nextVisited
+        let isOfPackets = self.form.wireFormat == .packets
         var from = -1
         var vectors = UnsafeBufferPointer<IOVector>(start: nil, count: 0)
         var to = 0
@@ -215,7 +216,13 @@ package final class LoopFanout {
             if slot.pointee.isSteady {
                 let cursor = slot.pointee.cursor
                 if cursor == head { continue }
-                if cursor != from, cursor >= base, slot.pointee.descriptor >= 0, self.isFresh(cursor, nowMs: nowMs) {
+                if isOfPackets, cursor >= base, cursor == from || self.isFresh(cursor, nowMs: nowMs) {
+                    from = cursor
+                    let isDone = self.deliver(to: self.viewers[index].sink, at: index, until: head, sends: &sends)
+                    slots = self.slots.base
+                    count = self.viewers.count
+                    if isDone { continue }
+                } else if cursor != from, cursor >= base, slot.pointee.descriptor >= 0, self.isFresh(cursor, nowMs: nowMs) {
                     self.batch.gather(from: cursor, in: self.ring)
                     from = cursor
                     vectors = self.batch.vectors
@@ -352,6 +359,24 @@ package final class LoopFanout {
             viewer.cursor = cursor
         }
         if viewer.isJoining { self.noteJoin(of: viewer, nowMs: nowMs) }
+    }
+
+    /// Delivers a steady viewer's messages as long as its connection takes them. Returns false if the slow path has to look at it.
+    private func deliver(to sink: any ViewerSink, at index: Int, until head: Int, sends: inout Int) -> Bool {
+        // A connection that closes meanwhile detaches its viewer, which is steady no longer.
+        while sink.isReady, self.slots.base[index].isSteady {
+            let cursor = self.slots.base[index].cursor
+            guard cursor < head else { return true }
+            let message = self.ring[cursor]
+            guard message.change == nil, message.start != nil else { return false }
+            sink.deliver(message)
+            let slot = self.slots.base + index
+            slot.pointee.cursor = cursor + 1
+            slot.pointee.bytes &+= UInt64(message.length)
+            slot.pointee.messages &+= 1
+            sends -= Self.sends(message.length)
+        }
+        return false
     }
 
     private func deliver(_ message: EncodedMessage, to viewer: Viewer) {
