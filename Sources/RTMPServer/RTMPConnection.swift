@@ -26,11 +26,11 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         let stream: Relay.Stream
         let request: AdmissionRequest
         let admission: PublishAdmission
-        var token: StreamState.Token?
-        var unwrapper = TimestampUnwrapper()
-        var hasMedia = false
+        @exclusivity(unchecked) var token: StreamState.Token?
+        @exclusivity(unchecked) var unwrapper = TimestampUnwrapper()
+        @exclusivity(unchecked) var hasMedia = false
         /// Bytes of media that the stream accepted.
-        var bytes: UInt64 = 0
+        @exclusivity(unchecked) var bytes: UInt64 = 0
         /// Time of its last announced pause.
         var pausedMs: Int64?
         /// The name under which the push's credential lets the device speak in the talk channel.
@@ -73,23 +73,23 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     private(set) var host = HostKey.of(nil)
     /// The newest role, for the log.
     var lastRole: (name: StaticString, address: StreamAddress, room: RoomID?)?
-    private(set) var context: ChannelHandlerContext?
-    private(set) var writer: SocketWriter?
+    @exclusivity(unchecked) private(set) var context: ChannelHandlerContext?
+    @exclusivity(unchecked) private(set) var writer: SocketWriter?
     /// Nil once it is done, so it lies elsewhere: connections are long, and idle ones many.
-    var handshake: Handshake? = Handshake()
+    @exclusivity(unchecked) var handshake: Handshake? = Handshake()
     // What is touched for each message is unchecked: methods of these values call nobody, so no second access can begin during one.
     @exclusivity(unchecked) var decoder: ChunkDecoder
     @exclusivity(unchecked) var session: ServerSession
     var encoder = ChunkEncoder()
     @exclusivity(unchecked) var publishings: [Publishing] = []
-    var plays: [Play] = []
+    @exclusivity(unchecked) var plays: [Play] = []
     @exclusivity(unchecked) var input = InputGate()
     /// Buffered bytes that are charged to the process's ledger.
-    var chargedBytes = 0
+    @exclusivity(unchecked) var chargedBytes = 0
     /// A publish was accepted on this connection, now or earlier.
     var isPublisher = false
     /// Whether control messages were written since the last immediate acknowledgement.
-    var hasSpoken = false
+    @exclusivity(unchecked) var hasSpoken = false
     @exclusivity(unchecked) private var lifecycle = ConnectionLifecycle.opening
     let openedMs: Int64
     /// Time of opening by ``RelayLoop/punctualMs``, for the deadlines of handshake and connect.
@@ -102,7 +102,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     private var lastRoleMs: Int64
     private var lastPingMs: Int64
     private var receivedAtPing: UInt64 = 0
-    var bytesReceived: UInt64 = 0
+    @exclusivity(unchecked) var bytesReceived: UInt64 = 0
     /// Its flight recorder, from the first event until it has been quiet for a while.
     package var trace: SessionTrace? { didSet { self.mediaTrace = self.trace?.recorder } }
     /// Receives headers of media: the recorder of `trace`, which lives as long. Unchecked, since it is read for each message and nothing is called

@@ -26,13 +26,13 @@ package final class RelayLoop: @unchecked Sendable {
     /// A spare list for the next batch of items, so that a frame allocates none.
     @exclusivity(unchecked) var spareItems: [StreamState.Item] = []
     /// One closure for all pumps.
-    private lazy var pumpTask: @Sendable () -> Void = { [weak self] in self?.pumpDirty() }
-    private var isPumpScheduled = false
-    private var isPumping = false
+    @exclusivity(unchecked) private var pumpTask: @Sendable () -> Void = {}
+    @exclusivity(unchecked) private var isPumpScheduled = false
+    @exclusivity(unchecked) private var isPumping = false
     private let scratch = PumpScratch()
     private var sweeps: UInt = 0
-    private var turnsTaken: UInt64 = 0
-    private var gathering: Gathering
+    @exclusivity(unchecked) private var turnsTaken: UInt64 = 0
+    @exclusivity(unchecked) private var gathering: Gathering
     private var sweepTask: RepeatedTask?
     /// Viewers closed because they were over the age limit, since start.
     package private(set) var viewersTooSlow = 0
@@ -80,6 +80,7 @@ package final class RelayLoop: @unchecked Sendable {
         self.turns = turns
         self.sendsPerTurn = sendsPerTurn
         self.clock = clock
+        self.pumpTask = { [weak self] in self?.pumpDirty() }
     }
 
     package var nowMs: Int64 { self.clock?() ?? NIODeadline.now().relayMs }

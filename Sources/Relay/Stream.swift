@@ -9,7 +9,7 @@ package final class Stream: Sendable {
     /// The loop that orders the stream's frames; fixed while the stream exists.
     package let home: RelayLoop
     /// The home loop's part of the stream, while it has one. Touched on that loop only.
-    nonisolated(unsafe) var local: HomeStream?
+    @exclusivity(unchecked) nonisolated(unsafe) var local: HomeStream?
     private let viewers = Atomic<Int>(0)
 
     init(path: String, home: RelayLoop) {

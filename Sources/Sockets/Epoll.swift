@@ -44,7 +44,7 @@ package final class Epoll {
     private let controlCall: Control
     private let waitCall: Wait
     /// Nil where the kernel is older than 5.11: waits are then rounded up to milliseconds.
-    private var preciseWaitCall: PreciseWait?
+    @exclusivity(unchecked) private var preciseWaitCall: PreciseWait?
     private let events: UnsafeMutableRawBufferPointer
 
     private static let capacity = 256

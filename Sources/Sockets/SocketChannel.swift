@@ -16,25 +16,25 @@ package final class SocketChannel: Channel, NIOTransportAccessibleChannelCore, @
     package let localAddress: SocketAddress?
     private let closePromise: EventLoopPromise<Void>
     /// Set in the initializer; only then is there a channel that it can be made for.
-    private var madePipeline: ChannelPipeline?
+    @exclusivity(unchecked) private var madePipeline: ChannelPipeline?
     /// -1 once it is closed.
-    private(set) var descriptor: CInt
+    @exclusivity(unchecked) private(set) var descriptor: CInt
     /// Its token in the loop while it is watched.
     private(set) var token: UInt64?
-    private var asked: Epoll.Readiness = []
+    @exclusivity(unchecked) private var asked: Epoll.Readiness = []
     private let active = Atomic<Bool>(false)
     private let writable = Atomic<Bool>(true)
 
     // Reading
-    var readsByItself = true
-    var isReadAsked = false
-    var mostReads = 4
-    var mostBytesPerRead = SocketLoop.scratchBytes
+    @exclusivity(unchecked) var readsByItself = true
+    @exclusivity(unchecked) var isReadAsked = false
+    @exclusivity(unchecked) var mostReads = 4
+    @exclusivity(unchecked) var mostBytesPerRead = SocketLoop.scratchBytes
     var allowsHalfClosure = false
-    private(set) var isInputClosed = false
+    @exclusivity(unchecked) private(set) var isInputClosed = false
     /// The channel's only handler neither keeps the buffers that it is given nor holds reads back but by `autoRead`: small pieces come in the loop's own
     /// buffer, and no handler is asked before the next is read.
-    package var lendsInput = false
+    @exclusivity(unchecked) package var lendsInput = false
 
     // Writing
     private var pending = PendingWrites()

@@ -30,7 +30,7 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
     @exclusivity(unchecked) private var tasks: [LoopTask] = []
     /// The tasks of the present round; keeps its capacity.
     @exclusivity(unchecked) private var running: [LoopTask] = []
-    private var timers = LoopTimers()
+    @exclusivity(unchecked) private var timers = LoopTimers()
     /// For after the next wait.
     @exclusivity(unchecked) private var later: [() -> Void] = []
     private let epoll: Epoll
@@ -41,13 +41,13 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
     @exclusivity(unchecked) private var sockets: [SocketChannel?] = []
     private var freePlaces: [Int] = []
     /// Told apart by this: places are used again, and events of the former socket may still come in the same turn.
-    private var generation: UInt32 = 0
-    private var isEnding = false
+    @exclusivity(unchecked) private var generation: UInt32 = 0
+    @exclusivity(unchecked) private var isEnding = false
     /// What was read last; each reader copies what it needs at once.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: SocketLoop.scratchBytes, alignment: 64)
 
     /// Holds small pieces for handlers that keep none: then the next is written to the same memory.
-    private var lent = ByteBuffer()
+    @exclusivity(unchecked) private var lent = ByteBuffer()
 
     static let scratchBytes = 64 << 10
     /// Larger pieces have memory of their own.

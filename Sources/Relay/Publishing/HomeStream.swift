@@ -17,8 +17,8 @@ final class HomeStream {
     var reports = VerdictReports()
     var advice = UplinkAdvice()
     /// RTMP's is always there and first: it holds the pictures that joiners start with. Others exist while they have viewers.
-    var wireFormats: [PackagedStream]
-    var taps: [any StreamTap] = []
+    @exclusivity(unchecked) var wireFormats: [PackagedStream]
+    @exclusivity(unchecked) var taps: [any StreamTap] = []
     var delegate: (any PublisherDelegate)? {
         didSet { self.overflowsTold = nil }
     }

@@ -17,7 +17,7 @@ package protocol SocketWriterOwner: AnyObject {
 /// through the channel, and start at a message boundary.
 package final class SocketWriter {
     private unowned let owner: any SocketWriterOwner
-    private var context: ChannelHandlerContext?
+    @exclusivity(unchecked) private var context: ChannelHandlerContext?
     /// The socket; `nil` for TLS and once the channel is inactive (the number may be reused from then on).
     private var descriptor: CInt?
     /// The pump's direct path to the socket; `nil` for TLS. Open exactly while ``isReady`` holds, so every change to that calls
@@ -32,7 +32,7 @@ package final class SocketWriter {
         didSet { self.settle() }
     }
     /// Control bytes of the current turn, or waiting for a started message to end.
-    private var control = ByteBuffer()
+    @exclusivity(unchecked) private var control = ByteBuffer()
     /// Control bytes given to the channel and not written yet.
     private var controlInFlight = 0
     private var isBroken = false

@@ -38,7 +38,9 @@ struct SourceTree {
     /// Updates the copy to the clone with the plan's mutants. Unchanged files keep their time, so that they are not rebuilt.
     func copy(to work: WorkFolder, with plan: Plan) throws {
         var wanted = Set(["Package.swift"])
-        for path in try ["Package.resolved"] + self.paths(of: "Sources") + self.paths(of: "Tests") where !path.hasPrefix("Tests/Mutants/") {
+        // Some tests read what documents say.
+        let read = try ["Package.resolved", "SECURITY.md"] + self.paths(of: "docs")
+        for path in try read + self.paths(of: "Sources") + self.paths(of: "Tests") where !path.hasPrefix("Tests/Mutants/") {
             if FileManager.default.fileExists(atPath: self.root.appending(path: path).path) { wanted.insert(path) }
         }
         for path in wanted {
