@@ -21,19 +21,6 @@ if (($(nproc) >= 2)) && command -v taskset >/dev/null; then
     on_server_core=(taskset -c 0)
     on_load_core=(taskset -c 1)
 fi
-# On loopback the kernel receives each packet in the sender's name, which would be a third of what a server is charged here, and is its clients' affair
-# in life. In a network namespace of its own it is done on the core of the load (receive packet steering).
-if ((${#on_load_core[@]})) && [[ -z ${BENCH_NAMESPACE:-} ]]; then
-    export EARSHOT_BIN LOAD_BIN BENCH_NAMESPACE=1
-    own=(unshare --net --mount)
-    ((EUID == 0)) || own+=(--user --map-root-user)
-    if "${own[@]}" true 2>/dev/null; then exec "${own[@]}" bash Benchmarks/webrtc.sh; fi
-    say "no network namespace can be made here: the server is charged with what its clients receive"
-elif ((${#on_load_core[@]})); then
-    mount -t sysfs sysfs /sys
-    ip link set lo up
-    echo 2 >/sys/class/net/lo/queues/rx-0/rps_cpus
-fi
 work=$(mktemp -d)
 processes=()
 end() {
