@@ -216,13 +216,7 @@ package final class LoopFanout {
             if slot.pointee.isSteady {
                 let cursor = slot.pointee.cursor
                 if cursor == head { continue }
-                if isOfPackets, cursor >= base, cursor == from || self.isFresh(cursor, nowMs: nowMs) {
-                    from = cursor
-                    let isDone = self.deliver(to: self.viewers[index].sink, at: index, until: head, sends: &sends)
-                    slots = self.slots.base
-                    count = self.viewers.count
-                    if isDone { continue }
-                } else if cursor != from, cursor >= base, slot.pointee.descriptor >= 0, self.isFresh(cursor, nowMs: nowMs) {
+                if cursor != from, cursor >= base, slot.pointee.descriptor >= 0, self.isFresh(cursor, nowMs: nowMs) {
                     self.batch.gather(from: cursor, in: self.ring)
                     from = cursor
                     vectors = self.batch.vectors
@@ -243,6 +237,14 @@ package final class LoopFanout {
                         viewer.cursor = self.finishCut(viewer, from: cursor, to: to, written: written)
                     }
                     // The socket is full or broken; the slow path finds the same and handles it.
+                }
+                // Last, as it is none of a socket's business.
+                if isOfPackets, cursor >= base, cursor == from || self.isFresh(cursor, nowMs: nowMs) {
+                    from = cursor
+                    let isDone = self.deliver(to: self.viewers[index].sink, at: index, until: head, sends: &sends)
+                    slots = self.slots.base
+                    count = self.viewers.count
+                    if isDone { continue }
                 }
             }
             let viewer = self.viewers[index]
