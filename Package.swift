@@ -178,7 +178,7 @@ let package = Package(
         // Playing over HTTP: FLV, MP4 and HLS.
         library(
             "Playback",
-            "Access DTLSSRTP HLS HTTPServer LibC Listening Packaging RTMP Relay Rooms ServerConfiguration Sockets Streaming Support Trace WebRTC",
+            "Access DTLSSRTP HLS HTTPServer LibC Listening Media Packaging RTMP Relay Rooms ServerConfiguration Sockets Streaming Support Trace WebRTC",
             [hummingbird, httpTypes, logging, nioCore, nioHTTP1, nioPosix, lifecycle]),
         // The files of the apps' pages as bytes.
         .target(name: "CAppAssets"),
@@ -326,7 +326,7 @@ let package = Package(
         tests("StatisticsTests", "Relay Rooms ServerTestSupport Statistics Streaming Support TestSupport", [grdb, logging]),
         tests(
             "PlaybackTests",
-            "Access EarshotServer HTTPServer Packaging PortlessTestSupport Playback RTMP RTMPTestSupport ServerConfiguration ServerTestSupport Support TestSupport",
+            "Access EarshotServer HTTPServer Listening Media Packaging PortlessTestSupport Playback RTMP RTMPTestSupport ServerConfiguration ServerTestSupport Streaming Support TestSupport WebRTC",
             [httpTypes, nioCore]),
         tests(
             "AppServerTests",

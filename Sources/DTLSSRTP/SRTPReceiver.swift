@@ -68,37 +68,49 @@ package final class SRTPReceiver {
     }
 
     /// RFC 3711 §3.3.1: the index with this sequence number that is nearest to the highest so far.
-    static func index(of sequence: UInt16, near highest: UInt64) -> UInt64 {
+    package static func index(of sequence: UInt16, near highest: UInt64) -> UInt64 {
         let difference = Int16(truncatingIfNeeded: Int(sequence) - Int(highest & 0xFFFF))
         let index = Int64(highest) + Int64(difference)
         return index < 0 ? UInt64(sequence) : UInt64(index)
     }
 }
 
-/// The indices that came, up to 64 below the highest (RFC 3711 §3.3.2). A value.
+/// The indices that came, up to 1,024 below the highest (RFC 3711 §3.3.2): a picture's packets may all come before one that is repeated. A value.
 struct ReplayWindow {
     private var highest: UInt64?
-    /// Bit n: the index n below the highest has come.
-    private var seen: UInt64 = 0
+    /// A bit for each index, at its place modulo the window's size.
+    private var seen = [UInt64](repeating: 0, count: ReplayWindow.words)
+
+    private static let words = 16
+    static let size = UInt64(64 * ReplayWindow.words)
 
     func accepts(_ index: UInt64) -> Bool {
         guard let highest = self.highest, index <= highest else { return true }
-        let below = highest - index
-        return below < 64 && self.seen & (1 << below) == 0
+        return highest - index < Self.size && !self.has(index)
     }
 
     mutating func note(_ index: UInt64) {
-        guard let highest = self.highest else {
+        if let highest = self.highest {
+            if index > highest {
+                if index - highest >= Self.size {
+                    for word in self.seen.indices { self.seen[word] = 0 }
+                } else {
+                    for between in (highest + 1)...index { self.set(between, false) }
+                }
+                self.highest = index
+            } else if highest - index >= Self.size {
+                return
+            }
+        } else {
             self.highest = index
-            self.seen = 1
-            return
         }
-        if index > highest {
-            let step = index - highest
-            self.seen = step < 64 ? self.seen << step | 1 : 1
-            self.highest = index
-        } else if highest - index < 64 {
-            self.seen |= 1 << (highest - index)
-        }
+        self.set(index, true)
+    }
+
+    private func has(_ index: UInt64) -> Bool { self.seen[Int(index / 64) % Self.words] & 1 << (index % 64) != 0 }
+
+    private mutating func set(_ index: UInt64, _ value: Bool) {
+        let word = Int(index / 64) % Self.words
+        if value { self.seen[word] |= 1 << (index % 64) } else { self.seen[word] &= ~(1 << (index % 64)) }
     }
 }

@@ -37,6 +37,7 @@ struct APIRouter {
             }
         ]
         parts.append(Part(part: WHEPEndpoint(webrtc, elsewhere: nodes.answer(ofSession:_:_:))) { _ in WHEPEndpoint.playRoute })
+        parts.append(Part(part: WHIPEndpoint(webrtc, elsewhere: nodes.answer(ofSession:_:_:))) { _ in WHIPEndpoint.publishRoute })
         parts += apps.parts.map { Part(part: $0) { _ in "apps" } }
         // Nil when the settings disable it.
         if let console { parts.append(Part(part: console) { _ in "console" }) }

@@ -18,5 +18,5 @@ package enum ServerPath: String, CaseIterable, Sendable {
 
     /// First components of paths that lead to no stream, whatever the path ends in.
     package static let reserved: Set<String> = Set(
-        ["api", "console", "whep"] + Self.allCases.compactMap { $0.rawValue.split(separator: "/").first.map(String.init) })
+        ["api", "console", "whep", "whip"] + Self.allCases.compactMap { $0.rawValue.split(separator: "/").first.map(String.init) })
 }

@@ -86,8 +86,9 @@ extension APIError {
     package init(_ refusal: AdmissionRefusal) {
         switch refusal.reason {
         case .roomClosed: self.init(.gone, .wrongState, refusal.message)
-        case .hookUnavailable, .registryUnavailable, .tooManyViewers, .tooManyConnections, .tooManyFromAddress, .overloaded, .memoryLimit,
-            .serverShutdown:
+        case .nameTaken, .flapping: self.init(.conflict, .conflict, refusal.message)
+        case .hookUnavailable, .registryUnavailable, .tooManyViewers, .tooManyPublishers, .tooManyConnections, .tooManyFromAddress,
+            .overloaded, .memoryLimit, .diskFull, .serverShutdown:
             self.init(.serviceUnavailable, .unavailable, refusal.message)
         case .credentialThrottled, .rateLimited: self.init(.tooManyRequests, .rateLimited, refusal.message)
         case .badName: self.init(.badRequest, .invalid, refusal.message)

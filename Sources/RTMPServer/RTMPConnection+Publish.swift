@@ -155,14 +155,7 @@ extension RTMPConnection {
     /// Ends a publisher that the stream or the API has released. The log names the caller; the device does not get the name.
     func publishEnded(_ streamID: UInt32, _ token: StreamState.Token, _ end: PushEnd, by actor: Actor?) {
         guard let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.token == token }) else { return }
-        let (reason, what): (CloseReason, String) =
-            switch end {
-            case .takenOver: (.takenOver, "The same publisher came back on another connection.")
-            case .mediaIdle: (.mediaIdle, "No audio or video for too long.")
-            case .forbidden: (.forbidden, "The stream was forbidden.")
-            case .roomEnded: (.roomEnded, "The room has ended.")
-            default: (.dropped, "The stream was dropped; it may be pushed again.")
-            }
+        let (reason, what) = end.asClose
         if publishing.admission.session.endsAlone { return self.endRole(streamID, reason, what) }
         self.session.publishEnded(streamID, Status(reason.publishCode, level: .error, what))
         self.runRequests()
@@ -195,7 +188,7 @@ extension RTMPConnection {
         guard let index = self.publishings.firstIndex(where: { $0.streamID == streamID }) else { return }
         self.publishBatch()
         let publishing = self.publishings.remove(at: index)
-        let end = end ?? (clean ? .clientStopped : self.closeReason.pushEnd)
+        let end = end ?? (clean ? .clientStopped : self.closeReason.map(PushEnd.init) ?? .connectionLost)
         if let token = publishing.token {
             self.report(publishing, token, end)
             RelayLoop.leave(publishing.stream, token: token, clean: clean)
@@ -234,22 +227,6 @@ extension RTMPConnection {
                 path: publishing.stream.path, room: admission.session.roomID?.rawValue, session: self.id, user: admission.pass.user,
                 address: self.address, source: self.isTLS ? .rtmps : .rtmp, client: self.connect?.flashVersion,
                 durationMs: self.nowMs - publishing.sinceMs, bytes: publishing.bytes, end: end))
-    }
-}
-
-extension CloseReason? {
-    /// The end of a push whose connection closed for this reason.
-    fileprivate var pushEnd: PushEnd {
-        switch self {
-        case .takenOver: .takenOver
-        case .mediaIdle, .firstMediaTimeout: .mediaIdle
-        case .dropped, .kicked: .dropped
-        case .forbidden: .forbidden
-        case .roomEnded: .roomEnded
-        case .serverShutdown: .serverShutdown
-        case .protocolError, .malformedMedia, .notRTMP, .inboundFlood, .badName: .protocolError
-        default: .connectionLost
-        }
     }
 }
 

@@ -248,7 +248,9 @@ extension ConfigSetting {
                 "hls.always", \.hls.always, .onOff, "Make segments also while nobody watches, so that the first viewer need not wait.",
                 applies: .reload),
 
-            .make("webrtc.enabled", \.webrtc.isEnabled, .onOff, "Whether browsers may play by WebRTC (WHEP), within half a second."),
+            .make(
+                "webrtc.enabled", \.webrtc.isEnabled, .onOff,
+                "Whether browsers may play by WebRTC (WHEP), within half a second, and push by it (WHIP)."),
             .make(
                 "webrtc.listen", \.webrtc.listen, .optional(.address),
                 "Where to listen for WebRTC, by UDP. Default: the address and the port number of http.listen."),

@@ -7,6 +7,7 @@ package enum Door: String, CaseIterable, Sendable {
     case player = "FLV, MP4 and WebSocket players"
     case hls = "HLS"
     case whep = "WHEP"
+    case whip = "WHIP"
     case listener = "talk listeners over HTTP"
     case heartbeat = "push heartbeat"
     case mesh = "`/mesh`"
@@ -95,6 +96,7 @@ package enum Door: String, CaseIterable, Sendable {
         case .player: http(.rules, .credential, .play, .stream)
         case .hls: http(.rules, .credential, .play, .stream, .player)
         case .whep: http(.rules, .credential, .play, .stream, .connection)
+        case .whip: http(.rules, .credential, .push, .stream, .connection)
         case .listener: http(.rules, .credential, .talk, .stream)
         case .heartbeat: http(.rules, .credential, .push, .stream)
         case .mesh: http(.rules, .channelTokenOrAddress, .member, .fields)

@@ -1,7 +1,7 @@
 package import DTLSSRTP
 package import Support
 
-/// One viewer's transport: ICE-lite, DTLS, SRTP over one UDP port that is shared with others. No socket, no clock: datagrams and the time come in,
+/// One client's transport: ICE-lite, DTLS, SRTP over one UDP port that is shared with others. No socket, no clock: datagrams and the time come in,
 /// datagrams go out. Used by one thread at a time.
 ///
 /// ```
@@ -43,14 +43,20 @@ package final class PeerConnection {
         func isProven(nowMs: Int64) -> Bool { self.answeredMs.map { nowMs - $0 < PeerConnection.consentMs } ?? false }
     }
 
-    private let negotiation: Negotiation
-    private let own: Negotiation.Own
+    /// What a viewer gets.
+    private let watched: (negotiation: Negotiation, own: Negotiation.Own)?
+    /// What a publisher sends.
+    private let published: PublishNegotiation?
+    private let remote: RemoteTransport
+    private let own: OwnTransport
     private let context: DTLSContext
     private let password: [UInt8]
     private let peerPassword: [UInt8]
     private let bornMs: Int64
     private var paths: [Path] = []
     private var selected: DatagramAddress? { didSet { self.followAddress() } }
+    /// When a publisher's last right packet came. To a client that sends, nothing is sent that needs its consent, and some answer no checks.
+    private var heardMs: Int64?
     /// When the address in use went away, if no other has taken its place.
     private var lostMs: Int64?
     private var dtls: DTLSAssociation?
@@ -64,6 +70,10 @@ package final class PeerConnection {
     package private(set) var address: DatagramAddress?
     /// There once the keys are.
     package private(set) var media: MediaSender?
+    /// A publisher's, there once the keys are.
+    package private(set) var publisher: MediaReceiver?
+    /// Protects what is said to a publisher.
+    private var reports: SRTPSender?
     /// What the peer's RTCP has said since the last ``popControlPackets()``.
     private var controlPackets: [ControlPacket] = []
     /// Milliseconds from the first check to the connection.
@@ -80,15 +90,31 @@ package final class PeerConnection {
     private static let longestHeld = 2_048
     private static let mostControlPackets = 256
     private static let connectMs: Int64 = 30_000
+    private static let publisherMs: Int64 = 20
     /// RFC 7675 §5.1.
     private static let consentMs: Int64 = 30_000
 
-    package init(_ negotiation: Negotiation, _ own: Negotiation.Own, _ context: DTLSContext, nowMs: Int64) {
-        self.negotiation = negotiation
+    /// Of a viewer.
+    package convenience init(_ negotiation: Negotiation, _ own: Negotiation.Own, _ context: DTLSContext, nowMs: Int64) {
+        self.init(negotiation.remote, own.transport, context, watched: (negotiation, own), published: nil, nowMs: nowMs)
+    }
+
+    /// Of a publisher.
+    package convenience init(_ negotiation: PublishNegotiation, _ own: OwnTransport, _ context: DTLSContext, nowMs: Int64) {
+        self.init(negotiation.remote, own, context, watched: nil, published: negotiation, nowMs: nowMs)
+    }
+
+    private init(
+        _ remote: RemoteTransport, _ own: OwnTransport, _ context: DTLSContext, watched: (Negotiation, Negotiation.Own)?,
+        published: PublishNegotiation?, nowMs: Int64
+    ) {
+        self.watched = watched
+        self.published = published
+        self.remote = remote
         self.own = own
         self.context = context
         self.password = Array(own.password.utf8)
-        self.peerPassword = Array(negotiation.password.utf8)
+        self.peerPassword = Array(remote.password.utf8)
         self.bornMs = nowMs
     }
 
@@ -121,11 +147,24 @@ package final class PeerConnection {
         } else if DTLSAssociation.isRecord(first) {
             self.receiveDTLS(datagram, from: address, nowMs: nowMs)
         } else if datagram.count > 1, first >> 6 == 2, (192...223).contains(datagram[1]), self.knows(address) {
-            // RFC 5761 §4: RTCP by its packet type; a viewer sends no RTP.
+            // RFC 5761 §4: RTCP by its packet type.
             guard self.state == .connected, self.controlPackets.count < Self.mostControlPackets,
                 let clear = self.receiver?.openControl(datagram)
             else { return false }
-            self.controlPackets += ControlPacket.parse(clear)
+            let packets = ControlPacket.parse(clear)
+            if let publisher = self.publisher {
+                publisher.receive(packets, nowMs: nowMs)
+                self.heardMs = nowMs
+            }
+            self.controlPackets += packets
+            return true
+        } else if let publisher = self.publisher, self.state == .connected, self.knows(address),
+            let header = RTPPacket.headerBytes(datagram), let opened = self.receiver?.open(datagram, header: header),
+            let packet = RTPPacket(opened.packet, header: header, index: opened.index)
+        {
+            let number = self.published?.formats.number.flatMap { RTPPacket.number($0, in: datagram) }
+            publisher.receive(packet, number: number, nowMs: nowMs)
+            self.heardMs = nowMs
             return true
         }
         return false
@@ -139,7 +178,7 @@ package final class PeerConnection {
         guard let message = STUNMessage(bytes) else { return false }
         switch message.kind {
         case .request:
-            guard message.username == "\(self.own.user):\(self.negotiation.user)", message.isIntact(bytes, password: self.password) else {
+            guard message.username == "\(self.own.user):\(self.remote.user)", message.isIntact(bytes, password: self.password) else {
                 return false
             }
             self.check(message, from: address, nowMs: nowMs)
@@ -181,7 +220,7 @@ package final class PeerConnection {
     private func sendCheck(_ index: Int, nowMs: Int64) {
         self.paths[index].sentMs = nowMs
         self.paths[index].tries += 1
-        let check = STUNMessage.check("\(self.negotiation.user):\(self.own.user)", transaction: self.paths[index].transaction)
+        let check = STUNMessage.check("\(self.remote.user):\(self.own.user)", transaction: self.paths[index].transaction)
         self.send(check.bytes(password: self.peerPassword), to: self.paths[index].address)
     }
 
@@ -194,6 +233,7 @@ package final class PeerConnection {
         // The next check has a number of its own.
         self.paths[index].transaction = MessageIntegrity.random(STUNMessage.transactionBytes)
         self.select(nowMs: nowMs)
+        if self.remote.isPassive, self.dtls == nil { self.beginDTLS(with: address, nowMs: nowMs) }
         let held = self.paths[index].held
         self.paths[index].held = []
         for datagram in held { datagram.withUnsafeBytes { self.receiveDTLS($0, from: address, nowMs: nowMs) } }
@@ -222,6 +262,19 @@ package final class PeerConnection {
 
     // MARK: DTLS
 
+    /// Begins the handshake with a client that waits for it.
+    private func beginDTLS(with address: DatagramAddress, nowMs: Int64) {
+        do throws(DTLSError) {
+            let dtls = try DTLSAssociation(self.context, .active, expected: self.remote.fingerprints)
+            dtls.begin()
+            self.dtls = dtls
+        } catch {
+            return self.end(.handshake(error))
+        }
+        self.dtlsAddress = address
+        self.followDTLS(nowMs: nowMs)
+    }
+
     private func receiveDTLS(_ datagram: UnsafeRawBufferPointer, from address: DatagramAddress, nowMs: Int64) {
         // No state before a check with our password has come from there, and no answer before one of ours was answered.
         guard let index = self.paths.firstIndex(where: { $0.address == address }) else { return }
@@ -232,7 +285,7 @@ package final class PeerConnection {
             return
         }
         do throws(DTLSError) {
-            if self.dtls == nil { self.dtls = try DTLSAssociation(self.context, expected: self.negotiation.fingerprints) }
+            if self.dtls == nil { self.dtls = try DTLSAssociation(self.context, expected: self.remote.fingerprints) }
         } catch {
             return self.end(.handshake(error))
         }
@@ -247,10 +300,14 @@ package final class PeerConnection {
         switch dtls.state {
         case .handshaking: break
         case .connected(let keys):
-            guard self.media == nil else { return }
+            guard self.receiver == nil else { return }
             do throws(DTLSError) {
+                if let (negotiation, own) = self.watched { self.media = try MediaSender(negotiation, own, keys) }
+                if let published = self.published {
+                    self.reports = try SRTPSender(keys)
+                    self.publisher = MediaReceiver(published.formats, source: UInt32.random(in: 1...UInt32.max))
+                }
                 self.receiver = try SRTPReceiver(keys)
-                self.media = try MediaSender(self.negotiation, self.own, keys)
                 self.connectedAfterMs = nowMs - (self.handshakeMs ?? nowMs)
                 self.connectIfReady()
             } catch {
@@ -262,7 +319,7 @@ package final class PeerConnection {
     }
 
     private func connectIfReady() {
-        guard self.state == .handshaking, self.media != nil, self.selected != nil else { return }
+        guard self.state == .handshaking, self.receiver != nil, self.selected != nil else { return }
         self.state = .connected
     }
 
@@ -272,8 +329,10 @@ package final class PeerConnection {
     package func tick(nowMs: Int64) {
         guard !self.isOver else { return }
         if self.state == .connected {
-            let heardMs = self.paths.first { $0.address == self.selected }?.answeredMs ?? self.lostMs
-            guard let heardMs, nowMs - heardMs < Self.consentMs else { return self.end(.consentExpired) }
+            let answeredMs = self.paths.first { $0.address == self.selected }?.answeredMs ?? self.lostMs
+            guard let answeredMs, nowMs - max(answeredMs, self.heardMs ?? answeredMs) < Self.consentMs else {
+                return self.end(.consentExpired)
+            }
         } else if nowMs - self.bornMs >= Self.connectMs {
             if self.paths.isEmpty { return self.end(.neverChecked) }
             return self.end(self.selected == nil ? .neverProven : .handshake(nil))
@@ -294,14 +353,17 @@ package final class PeerConnection {
 
     /// When ``tick(nowMs:)`` is due at the latest.
     package func nextMs(nowMs: Int64) -> Int64 {
-        if self.state == .connected { return nowMs + (self.media?.reportIntervalMs ?? 1_000) }
+        if self.state == .connected {
+            // What a publisher lacks is asked for soon, and given up in time.
+            return nowMs + (self.publisher == nil ? self.media?.reportIntervalMs ?? 1_000 : Self.publisherMs)
+        }
         return nowMs + min(self.dtls?.retryMs ?? 50, 50)
     }
 
     /// Says goodbye, if there is anybody to say it to.
     package func close() {
         guard !self.isOver else { return }
-        if let goodbye = self.media?.goodbye(), let address = self.address { self.send(goodbye, to: address) }
+        if let goodbye = self.media?.goodbye() ?? self.publisherGoodbye, let address = self.address { self.send(goodbye, to: address) }
         self.dtls?.close()
         if let dtls = self.dtls, let address = self.selected ?? self.dtlsAddress {
             for datagram in dtls.popDatagrams() { self.send(datagram, to: address) }
@@ -313,6 +375,17 @@ package final class PeerConnection {
     package func reportsDue(nowMs: Int64, wallMs: Int64) -> [UInt8]? {
         guard self.state == .connected else { return nil }
         return self.media?.reportsDue(nowMs: nowMs, wallMs: wallMs)
+    }
+
+    /// Protected RTCP that a publisher is to get now: what is missing, how its tracks arrive.
+    package func answersDue(nowMs: Int64) -> [UInt8]? {
+        guard self.state == .connected, let publisher = self.publisher else { return nil }
+        let reports = publisher.popReports(nowMs: nowMs)
+        return reports.isEmpty ? nil : self.reports?.protectControl(reports)
+    }
+
+    private var publisherGoodbye: [UInt8]? {
+        self.publisher.flatMap { self.reports?.protectControl($0.goodbye) }
     }
 
     private func end(_ end: End) {

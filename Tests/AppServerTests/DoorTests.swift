@@ -47,6 +47,10 @@ struct Knock: Sendable, CustomTestStringConvertible {
 
 extension Door {
     /// An offer of WebRTC, as short as one may be.
+    private static var publishOffer: String {
+        Self.offer.replacing("SAVPF 0\r\na=recvonly", with: "SAVPF 111\r\na=rtpmap:111 opus/48000/2\r\na=sendonly")
+    }
+
     private static let offer =
         "v=0\r\na=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\na=fingerprint:sha-256 "
         + Array(repeating: "00", count: 32).joined(separator: ":") + "\r\nm=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=recvonly\r\n"
@@ -64,6 +68,13 @@ extension Door {
             [
                 Knock(door: self, method: "POST", path: "/whep/live/cam1", body: Self.offer, headers: ["Content-Type: application/sdp"]),
                 knock("DELETE", "/whep/resource/1-00112233445566778899aabbccddeeff"),
+            ]
+        case .whip:
+            [
+                Knock(
+                    door: self, method: "POST", path: "/whip/live/cam1", body: Self.publishOffer, headers: ["Content-Type: application/sdp"]
+                ),
+                knock("DELETE", "/whip/resource/1-00112233445566778899aabbccddeeff"),
             ]
         case .listener: [knock("GET", "/talk/cam1/mix.mp4")]
         case .heartbeat: [knock("POST", "/push/live/cam1/heartbeat", #"{"status":"finished"}"#)]
@@ -102,6 +113,7 @@ extension Door {
         case .player: [knock("GET", "/live/\(inPath).flv"), knock("GET", "/live/\(inPath).mp4", isSocket: true)]
         case .hls: [knock("GET", "/live/\(inPath).m3u8")]
         case .whep: [knock("POST", "/whep/live/\(inPath)")]
+        case .whip: [knock("POST", "/whip/live/\(inPath)")]
         case .listener: [knock("GET", "/talk/\(inPath)/mix.mp4")]
         case .heartbeat: [knock("POST", "/push/live/\(inPath)/heartbeat", #"{"status":"pushing"}"#)]
         case .mesh:

@@ -158,9 +158,13 @@ import Testing
             #expect(window.accepts(index))
             window.note(index)
         }
-        #expect(window.accepts(102) && !window.accepts(101) && !window.accepts(103) && !window.accepts(39) && window.accepts(40))
-        window.note(1_000)
-        #expect(!window.accepts(103) && window.accepts(999) && !window.accepts(1_000))
+        #expect(window.accepts(102) && !window.accepts(101) && !window.accepts(103) && window.accepts(40))
+        window.note(1_126)
+        #expect(!window.accepts(102) && !window.accepts(103) && window.accepts(104) && window.accepts(1_125) && !window.accepts(1_126))
+        window.note(104)
+        #expect(!window.accepts(104) && window.accepts(105))
+        window.note(100_000)
+        #expect(!window.accepts(1_125) && window.accepts(99_999) && window.accepts(98_977) && !window.accepts(98_976))
     }
 
     /// A peer cannot make the receiver remember any number of sources.

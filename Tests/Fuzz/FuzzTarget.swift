@@ -24,7 +24,7 @@ struct FuzzTarget: Sendable {
         .chunks, .serverSession, .clientSession, .handshake, .command, .amf0, .amf3, .names, .tags, .configurations, .playlist,
         .chunkValidator, .linkURL, .muxer, .audio, .snapshot, .jitter, .webSocket, .proxyHeader, .json, .addresses,
         .credentials, .token, .http1, .http2, .mesh, .channel, .tencent, .machine, .classroom, .board,
-        .stun, .sessionOffer, .controlPackets, .packets, .otherPackets, .webRTCPeer,
+        .stun, .sessionOffer, .controlPackets, .packets, .otherPackets, .publishedPackets, .webRTCPeer,
     ]
 }
 

@@ -25,8 +25,14 @@ extension FuzzTarget {
         do throws(SessionDescriptionError) {
             let offer = try SessionOffer(text)
             expect(offer.media.count <= 16 && offer.media.allSatisfy { $0.formats.count <= 128 }, "more than the limits allow")
-            var negotiation = try Negotiation(offer)
             guard let own else { return }
+            do throws(SessionDescriptionError) {
+                let answer = try PublishNegotiation(offer).answer(own.transport, session: 1)
+                expect(answer.split(separator: "\r\n").filter { $0.hasPrefix("m=") }.count == offer.media.count, "m-lines lost: \(answer)")
+            } catch {
+                expect(!"\(error)".isEmpty, "an error without words")
+            }
+            var negotiation = try Negotiation(offer)
             let answer = negotiation.answer(own, session: 1)
             expect(answer.split(separator: "\r\n").filter { $0.hasPrefix("m=") }.count == offer.media.count, "m-lines lost: \(answer)")
             expect(!answer.contains("\n\n"), "an empty line")
@@ -49,8 +55,8 @@ extension FuzzTarget {
 
     private static let own: Negotiation.Own? = Fingerprint("sha-256 " + Array(repeating: "00", count: 32).joined(separator: ":")).map {
         Negotiation.Own(
-            user: "abcdefgh", password: "01234567890123456789abcdef", fingerprint: $0, candidates: [("192.0.2.1", 8_080)], videoSource: 1,
-            repeatSource: 2, soundSource: 3)
+            OwnTransport(user: "abcdefgh", password: "01234567890123456789abcdef", fingerprint: $0, candidates: [("192.0.2.1", 8_080)]),
+            videoSource: 1, repeatSource: 2, soundSource: 3)
     }
 
     /// A viewer's RTCP: bounded, whatever it says of its lengths.
@@ -109,6 +115,43 @@ extension FuzzTarget {
         }
     }
 
+    /// A publisher's packets in any order, of any time, with gaps: what comes out is in order and no more than went in, what is held is bounded.
+    static let publishedPackets = FuzzTarget("published-packets", maxLength: 16 << 10, allocationMiB: 8) { input in
+        var input = input
+        let formats = PublishFormats(video: 96, repeats: 97, sound: 111, repeatsOnRequest: true, number: 1)
+        let receiver = MediaReceiver(formats, source: 1)
+        var nowMs: Int64 = 0
+        var indices: [UInt8: UInt64] = [:]
+        var (given, got) = (0, 0)
+        while !input.isEmpty {
+            let options = input.byte()
+            let type: UInt8 = [96, 96, 97, 111][Int(options & 3)]
+            let step = options & 4 == 0 ? 1 : Int64(Int16(bitPattern: input.word()))
+            let index = UInt64(max(0, Int64(clamping: indices[type] ?? 100) + step))
+            indices[type] = index
+            let time = options & 8 == 0 ? UInt32(truncatingIfNeeded: nowMs * 90) : UInt32(input.word()) << 16 | UInt32(input.word())
+            let payload = input.pop(Int(input.byte()))
+            given += payload.count
+            let packet = RTPPacket(
+                payloadType: type, isMarked: options & 16 != 0, index: index, time: time, source: options & 32 == 0 ? 7 : 8,
+                payload: payload[...])
+            receiver.receive(packet, number: options & 64 == 0 ? nil : UInt16(truncatingIfNeeded: index), nowMs: nowMs)
+            nowMs += Int64(input.byte())
+            receiver.tick(nowMs: nowMs)
+            for output in receiver.popOutput() {
+                switch output {
+                case .picture(let units, _, _): got += units.reduce(0) { $0 + $1.count }
+                case .sound(let bytes, _): got += bytes.count
+                }
+            }
+            let reports = receiver.popReports(nowMs: nowMs)
+            expect(reports.count <= 4_096 && reports.count % 4 == 0, "a report of \(reports.count) bytes")
+            expect(ControlPacket.parse(reports).count <= 64, "unreadable reports")
+        }
+        expect(got <= given, "\(got) bytes out of \(given)")
+        expect(receiver.heldBytes <= given, "\(receiver.heldBytes) bytes held of \(given)")
+    }
+
     /// Datagrams at a viewer's connection: its own checks, then anything. Nothing is sent to who has not the password, and not much to who has.
     static let webRTCPeer = FuzzTarget("webrtc-peer", maxLength: 8 << 10, allocationMiB: 8, timeoutSeconds: 20) { input in
         guard let shared = Peer.shared, let own, let negotiation = Peer.negotiation else { return }
@@ -121,10 +164,10 @@ extension FuzzTarget {
             bytes.withUnsafeBytes { _ = peer.receive($0, from: address, nowMs: nowMs) }
         }
         if options & 1 != 0 {
-            let check = STUNMessage.check("\(own.user):\(negotiation.user)", transaction: [UInt8](repeating: 1, count: 12))
+            let check = STUNMessage.check("\(own.transport.user):\(negotiation.remote.user)", transaction: [UInt8](repeating: 1, count: 12))
             var mine = check
             mine.attributes.removeAll { $0.type == 0x8029 }
-            give(mine.bytes(password: Array(own.password.utf8)), friend)
+            give(mine.bytes(password: Array(own.transport.password.utf8)), friend)
         }
         var sent = 0
         while !input.isEmpty {

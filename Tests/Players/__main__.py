@@ -17,7 +17,7 @@ from tools import Tools
 def arguments():
     parser = argparse.ArgumentParser(prog="players", description="Real players against a real server.")
     parser.add_argument("--earshot", default=os.environ.get("EARSHOT_BIN"), help="the binary to test (or EARSHOT_BIN)")
-    parser.add_argument("--ci", action="store_true", help="the 29 cases of `make test` and `make verify`")
+    parser.add_argument("--ci", action="store_true", help="the 31 cases of `make test` and `make verify`")
     parser.add_argument("--only", nargs="+", metavar="WORD", help="only cases whose names hold all of these, e.g. vlc return")
     parser.add_argument("--cases", metavar="NAME,…", default="", help="only these cases, by their whole names")
     parser.add_argument("--without", metavar="NAME,…", default="", help="all but these cases")

@@ -74,6 +74,59 @@ setInterval(async () => {
   rtc.tone = tone();
 }, 200);
 </script>"""
+# A page that pushes: pictures with the clock (clockcode.py) and a tone, by WHIP.
+WHIP_PAGE = b"""<!doctype html><canvas id="canvas" width="640" height="360"></canvas><video></video>
+<script type="module">
+const canvas = document.getElementById('canvas'), pen = canvas.getContext('2d', { alpha: false }), url = new URLSearchParams(location.search).get('url');
+const rtc = window.rtc = { states: [] }, { width, height } = canvas, cell = width / 40, strip = height / 9;
+window.said = [];
+addEventListener('unhandledrejection', (event) => said.push(String(event.reason)));
+let count = 0;
+function crc8(code) {
+  let crc = 0;
+  for (const byte of [code >> 16 & 255, code >> 8 & 255, code & 255]) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = crc & 0x80 ? (crc << 1 ^ 7) & 255 : crc << 1;
+  }
+  return crc;
+}
+function paint() {
+  const code = Date.now() % (1 << 24), bits = (value, length) => Array.from({ length }, (_, at) => value >> length - 1 - at & 1);
+  [1, 0, 1, 0, ...bits(code, 24), ...bits(crc8(code), 8), 0, 1, 0, 1].forEach((bit, at) => {
+    pen.fillStyle = bit ? '#fff' : '#000';
+    pen.fillRect(at * cell, 0, cell, strip);
+  });
+  ['#f00', '#0f0', '#00f', '#808080'].forEach((colour, at) => {
+    pen.fillStyle = colour;
+    pen.fillRect(at * width / 4, strip, width / 4, height - 2 * strip);
+  });
+  pen.fillStyle = '#808080';
+  pen.fillRect(0, height - strip, width, strip);
+  pen.fillStyle = '#fff';
+  pen.fillRect(count++ % 40 * cell, height - strip, cell, strip);
+}
+paint();
+setInterval(paint, 40);
+const context = new AudioContext({ sampleRate: 48000 }), tone = new OscillatorNode(context, { frequency: 440 }), out = context.createMediaStreamDestination();
+tone.connect(new GainNode(context, { gain: 0.2 })).connect(out);
+tone.start();
+const connection = new RTCPeerConnection();
+connection.onconnectionstatechange = () => rtc.states.push(connection.connectionState);
+const sender = connection.addTransceiver(canvas.captureStream(25).getVideoTracks()[0], { direction: 'sendonly' });
+connection.addTransceiver(out.stream.getAudioTracks()[0], { direction: 'sendonly' });
+await connection.setLocalDescription();
+const answer = await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/sdp' }, body: connection.localDescription.sdp });
+const text = await answer.text();
+Object.assign(rtc, { status: answer.status, location: answer.headers.get('Location'), refusal: answer.ok ? null : text });
+if (answer.ok) await connection.setRemoteDescription({ type: 'answer', sdp: text });
+window.obey = async () => { rtc.left = (await fetch(rtc.location, { method: 'DELETE' })).status; };
+setInterval(async () => {
+  for (const entry of (await connection.getStats()).values()) {
+    if (entry.type === 'outbound-rtp') rtc[entry.kind] = { packets: entry.packetsSent, pli: entry.pliCount, nack: entry.nackCount, encoded: entry.framesEncoded, width: entry.frameWidth };
+    if (entry.type === 'candidate-pair' && entry.nominated) rtc.bitrate = entry.availableOutgoingBitrate;
+  }
+}, 200);
+</script>"""
 # Put behind each page, which goes on as it is.
 REPORTER = b"""<script>{
   const video = document.querySelector('video'), events = [];
@@ -141,6 +194,8 @@ class Pages:
             page = HLS_PAGE + REPORTER
         elif name == "whep.html":
             page = WHEP_PAGE + REPORTER
+        elif name == "whip.html":
+            page = WHIP_PAGE + REPORTER
         elif name == "script.html":
             page = (SCRIPT_PAGE % self.script[1]).encode() + REPORTER
         elif name == "script.js":

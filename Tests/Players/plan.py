@@ -197,6 +197,8 @@ def full_plan():
     plan += _cases("vp9-opus", "whepChromium", scene="return") + _cases("av1-opus", "whepChromium", scene="before") + _cases("hevc-b", "whepAiortc")
     plan += _cases("plain", "whepLibdatachannel", scene="return") + _cases("camera", "whepChromium", scene="tcp")
     plan += _cases("camera", "whepChromium", scene="narrow")
+    plan += _cases("whip", "ffmpeg-new:rtmp,flv,hls,mp4 vlc:hls hls.js-1.6 " + WHEP_PLAYERS) + _cases("whip", "whepChromium", scene="return")
+    plan += _cases("whip-page", "ffmpeg-new:rtmp,hls " + WHEP_PLAYERS)
     plan += _cases("plain", "whepFirefox", scene="unsupported") + _cases("plain", "firefoxPage")
     plan += _cases("audio-only", "ffmpeg:rtmp", server="nginx-rtmp")
     plan += _cases("video-only", "ffmpeg:rtmp vlc:rtmp", server="nginx-rtmp")
@@ -207,7 +209,7 @@ def full_plan():
 
 
 def ci_plan():
-    """29 telling cases, in about eight minutes."""
+    """31 telling cases, in about eight minutes."""
     return [
         Case("chromium", "page-hls", "plain", is_cold=True),
         *_cases("plain", "ffmpeg:rtmp,flv vlc:rtmp mpv:hls page"),
@@ -232,6 +234,8 @@ def ci_plan():
         Case("whepChromium", "whep", "vp9-opus"),
         Case("whepFirefox", "whep", "plain", scene="unsupported"),
         Case("whepAiortc", "whep", "hevc-opus", scene="refused"),
+        Case("ffmpeg-new", "rtmp", "whip"),
+        Case("whepChromium", "whep", "whip-page"),
     ]
 
 

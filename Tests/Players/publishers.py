@@ -6,9 +6,11 @@ import subprocess
 import sys
 import threading
 import time
+from urllib.parse import quote
 
 import shapes
-from processes import Process
+from pages import Pages
+from processes import Process, unprivileged
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -19,6 +21,39 @@ def clock_source(size, rate, log, is_variable=False, seconds=None):
     arguments += ["variable"] if is_variable else []
     arguments += [seconds] if seconds else []
     return Process(arguments, log, stdout=subprocess.PIPE)
+
+
+class ChromiumPublisher:
+    """Pushes by WHIP from a page in Chromium without a screen, until it is stopped."""
+
+    def __init__(self, shape, url, folder, tools, label="push"):
+        self.shape = shape
+        self.pages = Pages(os.path.join(folder, f"{label}-page.log"))
+        self.begin = time.time()
+        profile = os.path.join(folder, f"{label}-profile")
+        before = unprivileged(profile)
+        command = before + ["env", f"HOME={profile}", "chromium", "--headless=new", "--no-sandbox", f"--user-data-dir={profile}/data", "--no-first-run"]
+        command += ["--disable-gpu", "--disable-dev-shm-usage", "--autoplay-policy=no-user-gesture-required", "--disable-background-networking"]
+        command += ["--disable-component-update", f"{self.pages.url('whip.html')}?url={quote(url, safe='')}"]
+        self.process = Process(command, os.path.join(folder, f"{label}-chromium.log"))
+        self.processes = [self.process]
+
+    @property
+    def is_running(self):
+        return self.process.is_running
+
+    def errors(self):
+        return f"page: {self.pages.last} " + self.process.text()[-300:]
+
+    def kill(self):
+        self.process.stop(first=signal.SIGKILL)
+        self.pages.close()
+
+    def stop(self):
+        """As a page that ends its session."""
+        self.pages.order = "leave"
+        time.sleep(0.5)
+        self.kill()
 
 
 class FFmpegPublisher:
@@ -33,7 +68,7 @@ class FFmpegPublisher:
         if shape.is_crafted:
             self._push_crafted(url)
         else:
-            self._encode(shape, shape.size, ["-f", "flv", url])
+            self._encode(shape, shape.size, ["-f", "whip" if shape.device == "whip" else "flv", url])
 
     def _log(self, what):
         return os.path.join(self.folder, f"{self.label}-{what}.log")

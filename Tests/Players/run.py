@@ -16,7 +16,7 @@ from lossy import LossyNetwork
 from obs import OBSPublisher
 from players import PLAYERS
 from processes import wait_for
-from publishers import FFmpegPublisher
+from publishers import ChromiumPublisher, FFmpegPublisher
 from servers import Earshot, NginxRTMP
 from shapes import SHAPES
 
@@ -127,7 +127,7 @@ class Suite:
         # A room's id, too.
         name = f"{case.shape.replace('^', '-').replace('.', '-')}-{self.count}"
         owner = self.folder if case.push else folder
-        publisher = self._publish(case, shape, server.push_url(name), owner, f"push-{name}")
+        publisher = self._publish(case, shape, self._push_url(server, name, shape), owner, f"push-{name}")
         if case.push:
             self.shared, self.shared_key = (publisher, name), case.push
         else:
@@ -135,8 +135,12 @@ class Suite:
         self._wait_until_live(server, publisher, name)
         return publisher, name
 
+    @staticmethod
+    def _push_url(server, name, shape):
+        return server.whip_url(name, signed=shape.device == "whip-page") if shape.device.startswith("whip") else server.push_url(name)
+
     def _publish(self, case, shape, url, folder, label):
-        device = OBSPublisher if shape.device == "obs" else FFmpegPublisher
+        device = {"obs": OBSPublisher, "whip-page": ChromiumPublisher}.get(shape.device, FFmpegPublisher)
         if shape.device == "obs":
             folder = os.path.join(folder, label)
             os.makedirs(folder, exist_ok=True)
@@ -166,7 +170,7 @@ class Suite:
             if case.protocol == "whep":
                 wait_for("the answer to an offer before there is a device", 10, lambda: player.status)
                 self._expect(outcome, player.status == 201, f"an offer before there is a device is answered with {player.status}")
-            publisher = self._publish(case, shape, server.push_url(name), folder, "push")
+            publisher = self._publish(case, shape, self._push_url(server, name, shape), folder, "push")
             ending.callback(publisher.stop)
             begin = publisher.begin
         else:
@@ -322,7 +326,7 @@ class Suite:
     def _drop_and_return(self, case, shape, server, name, publisher, player, folder, ending, outcome):
         publisher.kill()
         time.sleep(5)
-        publisher = self._publish(case, shape, server.push_url(name), folder, "again")
+        publisher = self._publish(case, shape, self._push_url(server, name, shape), folder, "again")
         ending.callback(publisher.stop)
         begin = publisher.begin
 

@@ -74,6 +74,13 @@ class Earshot:
     def push_url(self, name):
         return f"{self.rtmp_base}/live/{name}"
 
+    def whip_url(self, name, signed):
+        """Where a stream is pushed by WebRTC. Pages need a signed one: they are of another origin than the server."""
+        if not signed:
+            return f"{self.http_base}/whip/live/{name}"
+        self.create_room(name)
+        return self.api(f"rooms/{name}/push-url", {})["whip"]
+
     def play_url(self, protocol, name):
         """Where a player finds the stream. Pages get a signed URL: they are of another origin than the server."""
         if protocol == "rtmp":

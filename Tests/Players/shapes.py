@@ -33,7 +33,7 @@ class Shape:
     is_crafted: bool = False
     # The codec by WebRTC, where pictures are encoded anew as another.
     webrtc_video: str | None = None
-    # The program that encodes and pushes it: ffmpeg or obs.
+    # What pushes it: ffmpeg by RTMP, obs, or ffmpeg (whip) and a page in Chromium (whip-page) by WHIP.
     device: str = "ffmpeg"
 
     @property
@@ -87,6 +87,16 @@ SHAPES = {
         Shape("mp3", "H.264 and MP3", audio="mp3"),
         Shape("opus", "H.264 and Opus", audio="opus"),
         Shape("pcmu", "H.264 and G.711 of 8 kHz", audio="pcmu"),
+        # FFmpeg's WHIP takes Baseline alone.
+        Shape(
+            "whip",
+            "H.264 and Opus, pushed by WebRTC",
+            audio="opus",
+            video_arguments=("-profile:v", "baseline"),
+            audio_arguments=("-ar", "48000", "-ac", "2"),
+            device="whip",
+        ),
+        Shape("whip-page", "H.264 and Opus of a page, pushed by WebRTC", audio="opus", size=(640, 360), device="whip-page"),
         Shape(
             "20-mbit",
             "720p of 20 Mbit/s",

@@ -43,12 +43,12 @@ def call(url, method="POST", body=None, kind="application/sdp", **more):
 
 def sessions(server, name):
     """The sessions that play a stream by WebRTC."""
-    return [session for session in server.api(f"sessions?stream=live/{name}")["list"] if session["transport"] == "webrtc"]
+    return [session for session in server.api(f"sessions?stream=live/{name}&role=player")["list"] if session["transport"] == "webrtc"]
 
 
 def waiting(server):
     """The sessions by WebRTC that have been sent nothing yet."""
-    return [session for session in server.api("sessions")["list"] if session["transport"] == "webrtc" and not session["bytesOut"]]
+    return [session for session in server.api("sessions?role=player")["list"] if session["transport"] == "webrtc" and not session["bytesOut"]]
 
 
 # --- A player

@@ -29,6 +29,8 @@ final class FakeBrowser {
     var offersRepeats = true
     /// Whether it reports when each packet comes.
     var reportsArrivals = false
+    /// Whether it sends media instead of receiving it.
+    var publishes = false
     /// Whether it can hold pictures back.
     var knowsDelay = false
     /// Whether it answers checks.
@@ -80,7 +82,7 @@ final class FakeBrowser {
         m=video 9 UDP/TLS/RTP/SAVPF 102 103\r
         c=IN IP4 0.0.0.0\r
         a=mid:0\r
-        a=recvonly\r
+        a=\(self.publishes ? "sendonly" : "recvonly")\r
         a=rtcp-mux\r
         a=rtpmap:102 H264/90000\r
         a=rtcp-fb:102 nack\r
@@ -91,7 +93,7 @@ final class FakeBrowser {
         m=audio 9 UDP/TLS/RTP/SAVPF 111 0\r
         c=IN IP4 0.0.0.0\r
         a=mid:1\r
-        a=recvonly\r
+        a=\(self.publishes ? "sendonly" : "recvonly")\r
         a=rtcp-mux\r
         a=rtpmap:111 opus/48000/2\r
 
@@ -113,6 +115,27 @@ final class FakeBrowser {
         if earshot_dtls_timeout_us(self.ssl) == 0 { _ = earshot_dtls_handle_timeout(self.ssl) }
         if !self.isConnected, SSL_do_handshake(self.ssl) == 1 { self.connected() }
         self.collect()
+    }
+
+    /// An RTP packet under this index. `number`: the transport-wide one, in the header extension 4.
+    func send(
+        _ payload: [UInt8], type: UInt8, source: UInt32, index: UInt64, time: UInt32, isMarked: Bool = false, number: UInt16? = nil
+    ) {
+        var packet: [UInt8] = [number == nil ? 0x80 : 0x90, isMarked ? 0x80 | type : type]
+        packet.append16(UInt16(truncatingIfNeeded: index))
+        packet.append32(time)
+        packet.append32(source)
+        if let number {
+            packet += [0xBE, 0xDE, 0, 1, 0x41]
+            packet.append16(number)
+            packet.append(0)
+        }
+        let header = packet.count
+        packet += [UInt8](repeating: 0, count: payload.count + 32)
+        let count = packet.withUnsafeMutableBytes { output in
+            payload.withUnsafeBytes { self.sender?.protect(header: header, payload: $0, ssrc: source, index: index, into: output) ?? 0 }
+        }
+        if count > 0 { self.outgoing.append(Array(packet.prefix(count))) }
     }
 
     func sendControl(_ packet: [UInt8]) {

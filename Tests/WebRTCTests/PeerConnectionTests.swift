@@ -49,11 +49,12 @@ final class Link {
         if let expected { offer.fingerprints = [expected] }
         let negotiation = try Negotiation(offer)
         let context = try DTLSContext()
-        self.own = Negotiation.Own(
+        let transport = OwnTransport(
             user: "abcdefgh", password: "01234567890123456789abcdef", fingerprint: context.fingerprint,
-            candidates: [("127.0.0.1", 8_189)], videoSource: 0x1111, repeatSource: 0x2222, soundSource: 0x3333)
-        browser.serverUser = self.own.user
-        browser.serverPassword = self.own.password
+            candidates: [("127.0.0.1", 8_189)])
+        self.own = Negotiation.Own(transport, videoSource: 0x1111, repeatSource: 0x2222, soundSource: 0x3333)
+        browser.serverUser = transport.user
+        browser.serverPassword = transport.password
         self.peer = PeerConnection(negotiation, self.own, context, nowMs: self.nowMs)
     }
 

@@ -11,9 +11,9 @@ import Testing
         let client = try WatchingClient()
         let negotiation = try Negotiation(SessionOffer(client.offer))
         let context = try DTLSContext()
-        let own = Negotiation.Own(
-            user: "abcdefgh", password: "01234567890123456789abcdef", fingerprint: context.fingerprint, candidates: [("192.0.2.1", 8_080)],
-            videoSource: 1, repeatSource: 2, soundSource: 3)
+        let transport = OwnTransport(
+            user: "abcdefgh", password: "01234567890123456789abcdef", fingerprint: context.fingerprint, candidates: [("192.0.2.1", 8_080)])
+        let own = Negotiation.Own(transport, videoSource: 1, repeatSource: 2, soundSource: 3)
         let peer = PeerConnection(negotiation, own, context, nowMs: 0)
         let candidates = try client.read(answer: negotiation.answer(own, session: 1))
         #expect(candidates.map(\.address) == ["192.0.2.1"] && candidates.map(\.port) == [8_080])

@@ -34,6 +34,8 @@ package struct StreamURLs: Sendable {
         /// `rtmp` in the two parts that encoders ask for: "rtmp://host/live", and the rest as `streamKey`.
         package let server: String
         package let streamKey: String
+        /// WebRTC; nil while it is off.
+        package let whip: String?
         /// Milliseconds since 1970. Checked when a push begins, never while it runs.
         package let expiresAt: Int64
     }
@@ -86,7 +88,8 @@ package struct StreamURLs: Sendable {
         let app = Self.encode(path.app)
         return Push(
             rtmp: "\(self.address.rtmp)/\(app)/\(name)?\(query)", rtmps: self.address.rtmps.map { "\($0)/\(app)/\(name)?\(query)" },
-            server: "\(self.address.rtmp)/\(app)", streamKey: "\(name)?\(query)", expiresAt: expiresAt)
+            server: "\(self.address.rtmp)/\(app)", streamKey: "\(name)?\(query)",
+            whip: self.address.hasWebRTC ? "\(self.address.http)/whip/\(app)/\(name)?\(query)" : nil, expiresAt: expiresAt)
     }
 
     /// Makes play URLs. Without `signing` they hold no credential, for viewers who need none. Throws as ``push(_:_:nowMs:)`` does.

@@ -117,6 +117,7 @@ struct PushURLAnswer: Sendable {
             .field("name", .text, "The name in the URL: the stream's or the device's.", \.path.name),
             .field("rtmp", .uri, "Where to push over RTMP. Contains a credential.", \.push.rtmp),
             .field("rtmps", .nullable(.uri), "The same over RTMPS, if the server offers it.", \.push.rtmps),
+            .field("whip", .nullable(.uri), "The same by WebRTC, for a WHIP client's POST; null while it is off.", \.push.whip),
             .field("server", .text, "The first part of `rtmp`, for encoders that ask for server and stream key.", \.push.server),
             .field("streamKey", .text, "The rest of `rtmp`. Contains a credential.", \.push.streamKey),
             .field("expiresAt", .instant, "A push may begin with the URL until this time.", \.push.expiresAt),

@@ -15,6 +15,7 @@ package enum SchemaExample {
         "hlsTs": "https://live.example.com/live/demo.ts.m3u8",
         "flv": "https://live.example.com/live/demo.flv", "mp4": "https://live.example.com/live/demo.mp4",
         "whep": "https://live.example.com/whep/live/demo",
+        "whip": "https://live.example.com/whip/live/demo",
         "snapshotUrl": "https://live.example.com/api/v1/rooms/demo/snapshot.jpg", "secret": "a secret, shown once",
         "videoCodec": "avc1.64001f", "audioCodec": "mp4a.40.2", "file": "live/demo/1.mp4", "seconds": 60, "slot": 1, "isPublic": true,
         "isActive": true, "neverStarted": 300, "grace": 30, "width": 1_280, "height": 720, "bytes": 1_048_576,

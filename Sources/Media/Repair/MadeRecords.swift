@@ -1,8 +1,8 @@
-internal import NIOCore
+package import NIOCore
 
 extension AVCConfiguration {
     /// Makes the record that says the same as parameter sets in the stream. Nil unless there are an SPS and a PPS that can be read.
-    static func record(of units: [ByteBuffer]) -> ByteBuffer? {
+    package static func record(of units: [ByteBuffer]) -> ByteBuffer? {
         func sets(_ type: UInt8) -> [ByteBuffer] {
             var sets: [ByteBuffer] = []
             for unit in units where unit.getInteger(at: unit.readerIndex, as: UInt8.self).map({ $0 & 0x1F == type }) == true {

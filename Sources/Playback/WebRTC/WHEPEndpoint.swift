@@ -17,109 +17,31 @@ package import Support
 import Synchronization
 import WebRTC
 
-/// Plays streams to browsers by WebRTC: WHEP (draft-ietf-wish-whep), the sibling of RFC 9725.
+/// Plays streams to browsers by WebRTC: WHEP (draft-ietf-wish-whep), the sibling of RFC 9725. See ``WebRTCExchange``.
 ///
-/// ```
-/// POST   /whep/live/cam?txSecret=…   an offer; 201 with the answer, and the session's address as Location
-/// PATCH  /whep/resource/TOKEN        204: candidates of the client are not needed
-/// DELETE /whep/resource/TOKEN        200: the session ends
-/// ```
-/// TOKEN is the session's number and a secret: nodes that share their rooms send what they do not know on to the node that gave the number out.
 /// Admission works as for every play: by the query's credential, or the same as `Authorization: Bearer`, the address and the hook.
 package struct WHEPEndpoint: HTTPPart {
     /// Another node's answer to a request at the address of a session with this number; nil if no other node has it.
     package typealias Elsewhere = @Sendable (_ number: UInt64, Request, ByteBuffer) async throws(APIError) -> Response?
 
     private let services: WebRTCServices
-    private let pages: PageRules
-    private let elsewhere: Elsewhere
+    private let exchange: WebRTCExchange
 
     package static let playRoute = "/whep/{app}/{stream}"
     private static let prefix = "/whep/"
-    private static let resources = "/whep/resource/"
-    private static let sdp = "application/sdp"
-    private static let fragment = "application/trickle-ice-sdpfrag"
-    /// Of a session's secret.
-    private static let secretBytes = 16
-    /// Requests at other nodes' sessions that are under way: whoever makes up numbers waits for nobody else's turn.
-    private static let mostElsewhere = 32
 
     package init(_ services: WebRTCServices, elsewhere: @escaping Elsewhere) {
         self.services = services
-        self.elsewhere = elsewhere
-        self.pages = PageRules(services.playback.config)
+        self.exchange = WebRTCExchange(services, prefix: Self.prefix, action: .play, elsewhere: elsewhere)
     }
 
     package func door(_ request: Request) -> Door? { request.uri.path.hasPrefix(Self.prefix) ? .whep : nil }
 
     package func respond(to request: Request, _ context: APIContext) async -> Response {
-        let page = PageRequest(request, context.channel)
-        var access: [(HTTPField.Name, String)] = self.pages.withCredential(page)
-        do throws(APIError) {
-            guard self.services.isOn else {
-                throw APIError(.notFound, .notFound, "WebRTC is switched off on this server (webrtc.enabled).")
-            }
-            if request.method == .options { return Self.preflight().readable(access) }
-            if let token = Self.token(request.uri.path), request.method != .post {
-                let response = try await self.change(token, request, context)
-                return self.exposing(response).readable(access)
-            }
-            guard request.method == .post else { throw Self.notAllowed("POST, OPTIONS") }
-            let query = try self.query(of: request)
-            let shows = self.services.playback.admission.rules.showsCredential(query, .play)
-            // Without anything to verify, the page is refused before a hook is asked.
-            if !shows { access = try self.pages.check(page, nil) }
-            return self.exposing(try await self.open(request, query, page, context)).readable(access)
-        } catch {
-            var error = error
-            for (name, value) in access { error.headers[name] = value }
-            return self.exposing(error.response(context)).readable(access)
+        await self.exchange.respond(to: request, context) { query, page throws(APIError) in
+            try await self.open(request, query, page, context)
         }
     }
-
-    // MARK: CORS
-
-    private static let allowedMethods = "POST, DELETE, PATCH, OPTIONS"
-
-    private static func preflight() -> Response {
-        var headers: HTTPFields = [
-            .accessControlAllowMethods: Self.allowedMethods, .accessControlAllowHeaders: "authorization, content-type, if-match",
-            .accessControlMaxAge: "86400",
-        ]
-        if let name = HTTPField.Name("Accept-Post") { headers[name] = Self.sdp }
-        return Response(status: .noContent, headers: headers)
-    }
-
-    private func exposing(_ response: Response) -> Response {
-        var response = response
-        response.headers[.accessControlExposeHeaders] = "Location, ETag, Link, Retry-After"
-        return response
-    }
-
-    private static func notAllowed(_ methods: String) -> APIError {
-        var error = APIError(.methodNotAllowed, .methodNotAllowed, "Only \(methods) are supported here.")
-        error.headers[.allow] = methods
-        return error
-    }
-
-    /// The session that a path names, whatever its form.
-    private static func token(_ path: String) -> String? {
-        path.hasPrefix(Self.resources) ? String(path.dropFirst(Self.resources.count)) : nil
-    }
-
-    /// The query, with a bearer token as the parameter that it would be otherwise.
-    private func query(of request: Request) throws(APIError) -> String {
-        let query = request.uri.query ?? ""
-        guard let header = request.headers[.authorization] else { return query }
-        let words = header.split(separator: " ", omittingEmptySubsequences: true)
-        guard words.count == 2, words[0].lowercased() == "bearer" else {
-            throw APIError(.unauthorized, .unauthorized, "The header Authorization has another form than \"Bearer TOKEN\".")
-        }
-        guard let name = self.services.playback.config.credentials.tokenParameters.first else { return query }
-        return (query.isEmpty ? "" : query + "&") + "\(name)=\(StreamURLs.encode(String(words[1])))"
-    }
-
-    // MARK: Opening
 
     private func open(
         _ request: Request, _ query: String, _ page: PageRequest, _ context: APIContext
@@ -127,27 +49,20 @@ package struct WHEPEndpoint: HTTPPart {
         let playback = self.services.playback
         let path = try LivePath(
             stream: request.uri.path.dropFirst(Self.prefix.count - 1), query: query, limits: RTMP.Limits(playback.config.limits))
-        let type = request.headers[.contentType]?.split(separator: ";").first.map { $0.lowercased() } ?? ""
-        guard type.filter({ $0 != " " }) == Self.sdp else {
-            throw APIError(.unsupportedMediaType, .invalid, "The body is an offer of SDP, with Content-Type: \(Self.sdp).")
-        }
         guard !TalkStreamName.isTalk(path.address) else {
             throw APIError(.notFound, .notFound, "Talk is played over RTMP, .flv and .mp4; there is no \(path.address.path) over WebRTC.")
         }
-        var body = try await BodyReader(request, context, self.services.ledger, atMost: SessionOffer.longest).collect()
-        let text = body.readString(length: body.readableBytes) ?? ""
+        let text = try await self.exchange.offer(request, context)
         var negotiation: Negotiation
         do throws(SessionDescriptionError) {
             negotiation = try Negotiation(try SessionOffer(text))
         } catch {
-            var refusal = APIError(Self.status(of: error), .invalid, "\(error)")
-            refusal.field = "body"
-            throw refusal
+            throw WebRTCExchange.refusal(error)
         }
         let (clients, channel) = (playback.clients, context.channel)
         let remote = clients.client(peer: clients.peer(of: channel), request.headers)
         let play = try await playback.admit(.whep, path.address, from: remote)
-        try playback.checkPage(self.pages, page, play)
+        try playback.checkPage(self.exchange.pages, page, play)
         // Throws 404 for a stream that nobody will publish; a session may wait for one that somebody may.
         let waits = try await playback.mustWait(play)
         let streamPath = play.request.address.path
@@ -172,56 +87,14 @@ package struct WHEPEndpoint: HTTPPart {
                         + " VP9 and AV1")
             }
         }
-        let candidates = self.services.candidates(arrived: channel.localAddress, client: remote)
-        guard !candidates.isEmpty else {
-            throw APIError(
-                .serviceUnavailable, .unavailable,
-                "The server knows no address at which this client could reach its UDP port: set webrtc.addresses (or webrtc.listen) to the public one."
-            )
-        }
         let source = UInt32.random(in: 1...(UInt32.max - 2))
         let dtls = try self.services.dtls()
-        var own = Negotiation.Own(
-            user: SecretText.hex(Self.random(8)), password: SecretText.hex(Self.random(16)), fingerprint: dtls.fingerprint,
-            candidates: candidates, videoSource: source, repeatSource: source + 1, soundSource: source + 2)
-        own.acceptsStreams = self.services.port.acceptsStreams
-        let token = "\(play.request.session)-\(SecretText.hex(Self.random(Self.secretBytes)))"
+        let transport = try self.exchange.transport(dtls, channel, remote)
+        let own = Negotiation.Own(transport, videoSource: source, repeatSource: source + 1, soundSource: source + 2)
+        let token = self.exchange.token(play.request.session)
         try await self.begin(play, negotiation, own, dtls, token, packets, client: request.headers[.userAgent])
-        let base = self.base(of: request, page, channel)
-        var headers: HTTPFields = [
-            .contentType: Self.sdp, .location: "\(base)\(Self.resources)\(token)", .eTag: "\"\(own.user)\"", .cacheControl: "no-store",
-        ]
-        for link in playback.config.ice.links(for: play.pass.user, nowSeconds: WallClock.seconds) {
-            if let name = HTTPField.Name("Link") { headers.append(HTTPField(name: name, value: link)) }
-        }
         let answer = negotiation.answer(own, session: UInt64.random(in: 1...UInt64.max))
-        return Response(status: .created, headers: headers, body: .init(byteBuffer: ByteBuffer(string: answer)))
-    }
-
-    /// What a session's address begins with: `urls.http`, or the name by which the client asked if it is one of this server's.
-    private func base(of request: Request, _ page: PageRequest, _ channel: any Channel) -> String {
-        let playback = self.services.playback
-        let config = playback.config.current
-        if config.urls.http == nil, let host = request.head.authority, !host.isEmpty {
-            do throws(APIError) {
-                try self.pages.checkHost(page)
-                return "\(request.head.scheme ?? "http")://\(host)"
-            } catch {
-                // A name that anybody may have made up goes into no address.
-            }
-        }
-        guard let addresses = playback.connections.addresses else { return "" }
-        return PublicAddress(forOthers: config, addresses: addresses, arrivedAt: channel.localAddress).http
-    }
-
-    private static func random(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255) } }
-
-    private static func status(of error: SessionDescriptionError) -> HTTPResponse.Status {
-        switch error {
-        case .tooLong: .contentTooLarge
-        case .unsupported: .notAcceptable
-        case .tooMany, .invalid, .missing: .badRequest
-        }
+        return self.exchange.created(answer, token, transport, for: play.pass.user, request, page, channel)
     }
 
     private static func unplayable(_ path: String, _ why: String) -> APIError {
@@ -262,7 +135,8 @@ package struct WHEPEndpoint: HTTPPart {
                 } catch {
                     return done.resume(returning: error)
                 }
-                let inbox = WebRTCViewer.Inbox(loop, session.stream.path, user: negotiation.user)
+                let inbox = WebRTCInbox(
+                    loop, session.stream.path, user: own.transport.user, remoteUser: negotiation.remote.user, isViewer: true)
                 services.add(inbox, token)
                 playback.connections.counters.update { $0.connectionsAccepted += 1 }
                 let stay = WebRTCViewer.Play(
@@ -279,45 +153,5 @@ package struct WHEPEndpoint: HTTPPart {
         services.opened(id)
         playback.connections.admission.leave(id)
         throw playback.refused(made, play.request.address, play.request.remote)
-    }
-
-    // MARK: A session's address
-
-    private func askElsewhere(_ token: String, _ request: Request, _ body: ByteBuffer) async throws(APIError) -> Response {
-        if let number = UInt64(token.prefix { $0 != "-" }) {
-            guard self.services.asked.add(1, ordering: .relaxed).newValue <= Self.mostElsewhere else {
-                self.services.asked.subtract(1, ordering: .relaxed)
-                throw .unavailable("Too many requests at other nodes' sessions are under way.")
-            }
-            defer { self.services.asked.subtract(1, ordering: .relaxed) }
-            if let answer = try await self.elsewhere(number, request, body) { return answer }
-        }
-        throw APIError(.notFound, .notFound, "There is no such session; it has ended, or never began.")
-    }
-
-    private func change(_ token: String, _ request: Request, _ context: APIContext) async throws(APIError) -> Response {
-        let inbox = self.services.session(token)
-        switch request.method {
-        case .delete:
-            guard let inbox else { return try await self.askElsewhere(token, request, ByteBuffer()) }
-            inbox.end(.clientClosed)
-            // Some clients take any other code of success for a failure.
-            return Response(status: .ok, headers: [.contentLength: "0"])
-        case .patch:
-            let body = try await BodyReader(request, context, self.services.ledger, atMost: SessionOffer.longest).collect()
-            guard let inbox else { return try await self.askElsewhere(token, request, body) }
-            let type = request.headers[.contentType]?.split(separator: ";").first.map { $0.lowercased() } ?? ""
-            guard type.filter({ $0 != " " }) == Self.fragment else {
-                throw APIError(.unsupportedMediaType, .invalid, "The body has candidates, with Content-Type: \(Self.fragment).")
-            }
-            // A restart of ICE has credentials of its own (RFC 9725 §4.3.3). Candidates are not needed: this side waits for the client's checks.
-            let text = String(buffer: body)
-            let user = text.split(whereSeparator: { $0.isNewline }).first { $0.hasPrefix("a=ice-ufrag:") }?.dropFirst(12)
-            if let user, String(user) != inbox.user {
-                throw APIError(.unprocessableContent, .invalid, "ICE cannot be restarted here; end this session and open another.")
-            }
-            return Response(status: .noContent)
-        default: throw Self.notAllowed("DELETE, PATCH, OPTIONS")
-        }
     }
 }

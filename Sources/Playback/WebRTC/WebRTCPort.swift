@@ -27,8 +27,8 @@ package final class WebRTCPort: Service, Sendable {
     let ledger: MemoryLedger
 
     private struct Rows {
-        var byUser: [String: WebRTCViewer.Inbox] = [:]
-        var byAddress: [DatagramAddress: WebRTCViewer.Inbox] = [:]
+        var byUser: [String: WebRTCInbox] = [:]
+        var byAddress: [DatagramAddress: WebRTCInbox] = [:]
         /// TCP connections by their numbers.
         var streams: [UInt32: WebRTCStream] = [:]
         var lastStream: UInt32 = 0
@@ -104,10 +104,10 @@ package final class WebRTCPort: Service, Sendable {
 
     // MARK: Viewers
 
-    func add(_ inbox: WebRTCViewer.Inbox, user: String) { self.rows.withLock { $0.byUser[user] = inbox } }
+    func add(_ inbox: WebRTCInbox, user: String) { self.rows.withLock { $0.byUser[user] = inbox } }
 
     /// What comes from this address is the viewer's from now on.
-    func add(_ inbox: WebRTCViewer.Inbox, address: DatagramAddress) {
+    func add(_ inbox: WebRTCInbox, address: DatagramAddress) {
         let stream = self.rows.withLock { rows in
             rows.byAddress[address] = inbox
             return rows.streams[address.connection]
@@ -115,7 +115,7 @@ package final class WebRTCPort: Service, Sendable {
         if let stream { stream.prove(inbox) } else if address.connection != 0 { inbox.lost(address) }
     }
 
-    func remove(_ inbox: WebRTCViewer.Inbox, address: DatagramAddress) {
+    func remove(_ inbox: WebRTCInbox, address: DatagramAddress) {
         let stream = self.rows.withLock { rows -> WebRTCStream? in
             guard rows.byAddress[address] === inbox else { return nil }
             rows.byAddress[address] = nil
@@ -124,11 +124,11 @@ package final class WebRTCPort: Service, Sendable {
         stream?.end()
     }
 
-    func remove(_ inbox: WebRTCViewer.Inbox, user: String) {
+    func remove(_ inbox: WebRTCInbox, user: String) {
         self.rows.withLock { rows in if rows.byUser[user] === inbox { rows.byUser[user] = nil } }
     }
 
-    private func inbox(of bytes: ByteBuffer, from address: DatagramAddress) -> WebRTCViewer.Inbox? {
+    private func inbox(of bytes: ByteBuffer, from address: DatagramAddress) -> WebRTCInbox? {
         guard let first = bytes.getInteger(at: bytes.readerIndex, as: UInt8.self) else { return nil }
         // An answer to a check of ours names nobody. Whether a message is right is checked on the viewer's loop.
         guard STUNMessage.isMessage(first), let user = bytes.withUnsafeReadableBytes({ STUNMessage.addressee(of: $0) }) else {

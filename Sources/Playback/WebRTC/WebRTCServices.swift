@@ -26,7 +26,7 @@ package final class WebRTCServices: Sendable {
     /// Requests at other nodes' sessions that are under way.
     let asked = Atomic<Int>(0)
     private struct Sessions {
-        var inboxes: [String: WebRTCViewer.Inbox] = [:]
+        var inboxes: [String: WebRTCInbox] = [:]
         /// How many each loop has.
         var onLoop: [ObjectIdentifier: Int] = [:]
     }
@@ -64,7 +64,8 @@ package final class WebRTCServices: Sendable {
     var ledger: MemoryLedger { self.packets.ledger }
     package var isOn: Bool { self.playback.config.webrtc.isEnabled }
     package var figures: Counts { self.counts.withLock { $0 } }
-    package var viewers: Int { self.sessions.withLock { $0.inboxes.count } }
+    package var viewers: Int { self.sessions.withLock { $0.inboxes.values.count(where: \.isViewer) } }
+    package var publishers: Int { self.sessions.withLock { $0.inboxes.values.count { !$0.isViewer } } }
 
     func count(_ change: (inout Counts) -> Void) { self.counts.withLock { change(&$0) } }
 
@@ -78,9 +79,9 @@ package final class WebRTCServices: Sendable {
 
     // MARK: Sessions
 
-    func session(_ token: String) -> WebRTCViewer.Inbox? { self.sessions.withLock { $0.inboxes[token] } }
+    func session(_ token: String) -> WebRTCInbox? { self.sessions.withLock { $0.inboxes[token] } }
 
-    func add(_ inbox: WebRTCViewer.Inbox, _ token: String) {
+    func add(_ inbox: WebRTCInbox, _ token: String) {
         self.sessions.withLock { sessions in
             sessions.inboxes[token] = inbox
             sessions.onLoop[ObjectIdentifier(inbox.loop), default: 0] += 1
@@ -152,7 +153,7 @@ package final class WebRTCServices: Sendable {
 
     /// Ends all viewers of a stream, each on its loop.
     package func end(_ path: String, _ reason: CloseReason) {
-        for inbox in self.sessions.withLock({ sessions in sessions.inboxes.values.filter { $0.path.exact == path.exact } }) {
+        for inbox in self.sessions.withLock({ sessions in sessions.inboxes.values.filter { $0.isViewer && $0.path.exact == path.exact } }) {
             inbox.end(reason)
         }
     }

@@ -21,7 +21,7 @@ final class WebRTCStream: ChannelInboundHandler, DatagramStream, @unchecked Send
     private var context: ChannelHandlerContext?
     private var frames = DatagramFrames()
     /// The viewer whose right check has come.
-    private var inbox: WebRTCViewer.Inbox?
+    private var inbox: WebRTCInbox?
     /// It closes once all is sent.
     private var isEnding = false
     /// Datagrams of nobody here.
@@ -109,7 +109,7 @@ final class WebRTCStream: ChannelInboundHandler, DatagramStream, @unchecked Send
     func errorCaught(context: ChannelHandlerContext, error: any Error) { self.close() }
 
     /// The connection is this viewer's: its right check has come by it. Any thread.
-    func prove(_ inbox: WebRTCViewer.Inbox) {
+    func prove(_ inbox: WebRTCInbox) {
         self.loop.execute {
             guard self.context != nil else { return inbox.lost(self.address) }
             if let former = self.inbox, former !== inbox { former.lost(self.address) }

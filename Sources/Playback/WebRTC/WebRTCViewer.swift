@@ -18,57 +18,7 @@ import WebRTC
 extension DatagramRun: PacketOutput {}
 
 /// A viewer by WebRTC, from its offer until either side ends. Loop-bound; datagrams come by its ``Inbox``.
-final class WebRTCViewer: LiveConnection {
-    /// The viewer as other threads know it.
-    final class Inbox: Sendable {
-        let loop: LoopContext
-        let path: String
-        /// The user name of its ICE.
-        let user: String
-        private let viewer: NIOLoopBoundBox<WebRTCViewer?>
-
-        init(_ loop: LoopContext, _ path: String, user: String) {
-            self.loop = loop
-            self.path = path
-            self.user = user
-            self.viewer = NIOLoopBoundBox.makeEmptyBox(valueType: WebRTCViewer.self, eventLoop: loop.relay.eventLoop)
-        }
-
-        /// On the loop. Timers and tasks ask here for their viewer: a weak reference would make each use of it cost twice as much.
-        var current: WebRTCViewer? { self.viewer.value }
-        func set(_ viewer: WebRTCViewer?) { self.viewer.value = viewer }
-
-        private let badLine = Atomic<Bool>(false)
-        /// What the viewer last found of its line. Any thread.
-        var hasBadLine: Bool { self.badLine.load(ordering: .relaxed) }
-        func note(badLine: Bool) { self.badLine.store(badLine, ordering: .relaxed) }
-
-        /// Datagrams on their way to the viewer's loop; a viewer sends a few a second.
-        private let waiting = Atomic<Int>(0)
-        private static let mostWaiting = 64
-
-        /// `local`: where it came to, if this machine has several addresses. Returns false for a datagram that is dropped: the viewer's client sends faster
-        /// than it is read.
-        func give(_ datagram: ByteBuffer, from address: DatagramAddress, at local: DatagramAddress?) -> Bool {
-            guard self.waiting.load(ordering: .relaxed) < Self.mostWaiting else { return false }
-            self.waiting.add(1, ordering: .relaxed)
-            self.loop.relay.eventLoop.execute {
-                self.waiting.subtract(1, ordering: .relaxed)
-                self.viewer.value?.receive(datagram, from: address, at: local)
-            }
-            return true
-        }
-
-        /// A TCP connection of the viewer's has closed.
-        func lost(_ address: DatagramAddress) { self.call { $0.lost(address) } }
-
-        func call(_ body: @escaping @Sendable (WebRTCViewer) -> Void) {
-            self.loop.relay.eventLoop.execute { self.viewer.value.map(body) }
-        }
-
-        func end(_ reason: CloseReason) { self.loop.relay.eventLoop.execute { self.viewer.value?.close(reason, detail: nil) } }
-    }
-
+final class WebRTCViewer: LiveConnection, WebRTCClient {
     /// What admission and the offer have decided.
     struct Play {
         let session: PlaySession
@@ -82,9 +32,10 @@ final class WebRTCViewer: LiveConnection {
 
     let id: UInt64
     private let play: Play
-    private let inbox: Inbox
+    private let inbox: WebRTCInbox
     private let services: WebRTCServices
     private let loop: LoopContext
+    private(set) lazy var transport = WebRTCTransport(self.peer, self.inbox, self.services.port, self.run, of: self)
     private let peer: PeerConnection
     private let run: DatagramRun
     private let openedMs: Int64
@@ -95,16 +46,6 @@ final class WebRTCViewer: LiveConnection {
     @exclusivity(unchecked) private var isOver = false
     private var isUnplayable = false
     private var isOpening = true
-    private var bytesReceived: UInt64 = 0
-    private var known: Set<DatagramAddress> = []
-    /// Where what came from each of them came to.
-    private var locals: [DatagramAddress: DatagramAddress] = [:]
-    /// Where media goes, and from where, if this machine has several addresses.
-    @exclusivity(unchecked) private var target: (address: DatagramAddress, local: DatagramAddress?)?
-    /// The TCP connection by which media goes, if it does.
-    @exclusivity(unchecked) private var stream: WebRTCStream?
-    private var sender: DatagramSender?
-    private var timer: Scheduled<Void>?
     /// Bytes that may go out now, and when they were counted.
     @exclusivity(unchecked) private var allowance = WebRTCViewer.breathBytes
     @exclusivity(unchecked) private var allowedMs: Int64 = 0
@@ -134,7 +75,7 @@ final class WebRTCViewer: LiveConnection {
     private static let silentMs: Int64 = 1_000
 
     /// On `loop`, where `play` has begun.
-    init(_ play: Play, _ inbox: Inbox, _ services: WebRTCServices, _ context: DTLSContext, _ run: DatagramRun, on loop: LoopContext) {
+    init(_ play: Play, _ inbox: WebRTCInbox, _ services: WebRTCServices, _ context: DTLSContext, _ run: DatagramRun, on loop: LoopContext) {
         self.id = play.session.request.session
         self.play = play
         self.inbox = inbox
@@ -147,9 +88,9 @@ final class WebRTCViewer: LiveConnection {
         self.charge.set(Self.memoryBytes)
         inbox.set(self)
         loop.add(self)
-        services.port.add(inbox, user: play.own.user)
+        services.port.add(inbox, user: inbox.user)
         self.record(.here, .state, "offered", "plays \(self.path), offers \(play.negotiation.offered())")
-        self.plan()
+        self.transport.plan()
     }
 
     private var path: String { self.play.session.stream.path }
@@ -165,20 +106,9 @@ final class WebRTCViewer: LiveConnection {
 
     // MARK: In
 
-    fileprivate func receive(_ datagram: ByteBuffer, from address: DatagramAddress, at local: DatagramAddress?) {
-        guard !self.isOver else { return }
-        self.bytesReceived &+= UInt64(datagram.readableBytes)
-        let nowMs = self.loop.relay.nowMs
-        let isTheirs = datagram.withUnsafeReadableBytes { self.peer.receive($0, from: address, nowMs: nowMs) }
-        self.followAddresses()
-        if isTheirs, let local, self.known.contains(address) { self.locals[address] = local }
-        self.followTarget()
-        self.follow(nowMs: nowMs)
-    }
-
     /// Does what the peer's state asks for.
-    private func follow(nowMs: Int64) {
-        self.sendWaiting()
+    func follow(nowMs: Int64) {
+        self.transport.sendWaiting()
         switch self.peer.state {
         case .checking, .handshaking: return
         case .over(let end): return self.close(end.reason, detail: end.words(self.peer))
@@ -186,10 +116,10 @@ final class WebRTCViewer: LiveConnection {
         }
         if self.isOpening { self.connected() }
         let packets = self.peer.popControlPackets()
-        guard !packets.isEmpty, let media = self.media, self.aim() else { return }
+        guard !packets.isEmpty, let media = self.media, self.transport.aim() else { return }
         if packets.contains(.goodbye) { return self.close(.clientClosed, detail: nil) }
         // By TCP nothing is lost but what it was too full for, and more would not help that.
-        let wantsKeyframe = media.receive(packets, nowMs: nowMs, repeats: self.stream == nil, to: self.run)
+        let wantsKeyframe = media.receive(packets, nowMs: nowMs, repeats: !self.transport.isStream, to: self.run)
         self.flush()
         if wantsKeyframe {
             self.record(.received, .message, "keyframe wanted", lasts: false)
@@ -206,19 +136,7 @@ final class WebRTCViewer: LiveConnection {
         self.loop.relay.restart(viewer)
     }
 
-    /// Tells the port from where the viewer's datagrams come.
-    private func followAddresses() {
-        let addresses = Set(self.peer.addresses)
-        for address in addresses.subtracting(self.known) {
-            self.services.port.add(self.inbox, address: address)
-            self.record(.received, .state, "checked", "from \(address.text)")
-        }
-        for address in self.known.subtracting(addresses) {
-            self.services.port.remove(self.inbox, address: address)
-            self.locals[address] = nil
-        }
-        self.known = addresses
-    }
+    func wasChecked(from address: DatagramAddress) { self.record(.received, .state, "checked", "from \(address.text)") }
 
     private func connected() {
         self.isOpening = false
@@ -234,7 +152,8 @@ final class WebRTCViewer: LiveConnection {
         let (packets, path, inbox, waits) = (self.services.packets, self.path, self.inbox, self.play.packets == nil)
         Task {
             let there = await packets.use(path)
-            inbox.call { viewer in
+            inbox.call { client in
+                guard let viewer = client as? WebRTCViewer else { return }
                 if there != nil || waits { viewer.attach() } else { viewer.notify(.left) }
             }
         }
@@ -249,7 +168,7 @@ final class WebRTCViewer: LiveConnection {
         self.beginBurst(media)
         self.loop.relay.attach(viewer)
         self.loop.relay.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.silentMs)) { [inbox = self.inbox] in
-            inbox.current?.hasHeard = true
+            (inbox.current as? WebRTCViewer)?.hasHeard = true
         }
     }
 
@@ -262,44 +181,7 @@ final class WebRTCViewer: LiveConnection {
 
     // MARK: Out
 
-    private func sendWaiting() {
-        for (address, bytes) in self.peer.popDatagrams() {
-            bytes.withUnsafeBytes { self.services.port.send($0, to: address, from: self.locals[address]) }
-        }
-    }
-
-    /// Points the loop's run at this viewer. Returns false if nothing may be sent.
-    private func aim() -> Bool {
-        guard let target = self.target else { return false }
-        if let stream = self.stream {
-            self.run.begin(stream)
-        } else {
-            guard let sender = self.sender else { return false }
-            self.run.begin(sender, to: target.address, from: target.local)
-        }
-        return true
-    }
-
-    /// Looks up where media goes. Call after all that may change it.
-    private func followTarget() {
-        let address = self.peer.address
-        let stream = address.flatMap { self.services.port.stream($0) }
-        if self.stream !== stream { self.stream = stream }
-        guard let address, address.connection == 0 || stream != nil else { return self.target = nil }
-        self.target = (address, self.locals[address])
-        if self.sender == nil { self.sender = self.services.port.sender }
-    }
-
-    /// Its TCP connection has taken what was to be sent.
     func hasRoom() { if let viewer = self.viewer { self.loop.relay.pump(viewer) } }
-
-    /// One of its TCP connections has closed.
-    fileprivate func lost(_ address: DatagramAddress) {
-        guard !self.isOver else { return }
-        self.peer.lost(address, nowMs: self.loop.relay.nowMs)
-        self.followAddresses()
-        self.followTarget()
-    }
 
     private func flush() {
         self.run.flush()
@@ -331,7 +213,7 @@ final class WebRTCViewer: LiveConnection {
         let owed = Int64(-self.allowance / (Self.breathBytes / Int(Self.breathMs)))
         self.loop.relay.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(min(1_000, owed + Self.breathMs))) {
             [inbox = self.inbox] in
-            inbox.current?.breathe()
+            (inbox.current as? WebRTCViewer)?.breathe()
         }
     }
 
@@ -343,27 +225,6 @@ final class WebRTCViewer: LiveConnection {
     }
 
     // MARK: Deadlines and closing
-
-    private func plan() {
-        let nowMs = self.loop.relay.nowMs
-        let waitMs = max(1, self.peer.nextMs(nowMs: nowMs) - nowMs)
-        self.timer = self.loop.relay.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(waitMs)) { [inbox = self.inbox] in
-            guard let viewer = inbox.current else { return }
-            viewer.tick()
-            if !viewer.isOver { viewer.plan() }
-        }
-    }
-
-    private func tick() {
-        let nowMs = self.loop.relay.nowMs
-        self.peer.tick(nowMs: nowMs)
-        self.followTarget()
-        self.follow(nowMs: nowMs)
-        guard !self.isOver, let report = self.peer.reportsDue(nowMs: nowMs, wallMs: WallClock.ms), let address = self.peer.address else {
-            return
-        }
-        report.withUnsafeBytes { self.services.port.send($0, to: address, from: self.locals[address]) }
-    }
 
     func sweep(nowMs: Int64) {
         if self.trace?.isQuiet(nowMs: nowMs) == true { self.trace = nil }
@@ -394,17 +255,12 @@ final class WebRTCViewer: LiveConnection {
         // The relay may be sending to it at this moment, and keeps no reference.
         self.loop.relay.eventLoop.assumeIsolated().execute { withExtendedLifetime(self) {} }
         self.record(.here, .state, "closed", detail.map { "\(reason.rawValue): \($0)" } ?? reason.rawValue)
-        self.timer?.cancel()
-        self.peer.close()
-        self.sendWaiting()
+        self.transport.close()
         if self.isOpening {
             self.services.opened(self.id)
             self.services.count { $0.failed[reason.rawValue, default: 0] += 1 }
         }
         self.services.remove(self.play.token)
-        self.services.port.remove(self.inbox, user: self.play.own.user)
-        for address in self.known { self.services.port.remove(self.inbox, address: address) }
-        self.inbox.set(nil)
         var figures = PlaySession.Figures(bytes: 0)
         if let viewer = self.viewer {
             figures = PlaySession.Figures(viewer)
@@ -469,7 +325,7 @@ final class WebRTCViewer: LiveConnection {
             line: self.media.map { Self.line($0, nowMs: self.loop.relay.nowMs) })
         return SessionSnapshot(
             id: self.id, remote: self.remote, transport: .webrtc, app: self.play.session.request.address.app, client: self.play.client,
-            user: self.play.session.pass.user, bytesIn: self.bytesReceived, bytesOut: self.media?.bytesSent ?? 0,
+            user: self.play.session.pass.user, bytesIn: self.transport.bytesReceived, bytesOut: self.media?.bytesSent ?? 0,
             seconds: (self.loop.relay.nowMs - self.openedMs) / 1_000, publishing: [], viewers: [shown])
     }
 
@@ -487,10 +343,8 @@ final class WebRTCViewer: LiveConnection {
 }
 
 extension WebRTCViewer: ViewerSink {
-    var isReady: Bool { !self.isOver && self.allowance > 0 && self.target != nil && !self.isStreamFull }
+    var isReady: Bool { self.allowance > 0 && self.transport.isReady }
 
-    /// Whether the TCP connection by which media goes has not taken what it got.
-    private var isStreamFull: Bool { self.stream?.isFull == true }
     var line: DirectLine? { nil }
 
     func deliver(_ message: EncodedMessage) {
@@ -500,7 +354,7 @@ extension WebRTCViewer: ViewerSink {
         let nowMs = self.loop.relay.nowMs
         // A joiner's burst is of pictures: old sound would only fill its buffer, and be heard late.
         if bundle.kind != .video, nowMs - message.arrivalMs > (self.hasHeard ? Self.oldSoundMs : Self.newSoundMs) { return }
-        guard self.aim() else { return }
+        guard self.transport.aim() else { return }
         if bundle.kind == .video {
             let isNews = nowMs - message.arrivalMs < Self.silenceMs
             if isNews { self.pictureMs = nowMs }
@@ -509,7 +363,7 @@ extension WebRTCViewer: ViewerSink {
                 self.owesKeyframe = false
                 if !bundle.isKeyframe {
                     self.loop.relay.eventLoop.assumeIsolated().execute { [inbox = self.inbox] in
-                        if let viewer = inbox.current, let media = viewer.media { viewer.restart(media) }
+                        if let viewer = inbox.current as? WebRTCViewer, let media = viewer.media { viewer.restart(media) }
                     }
                 }
             }

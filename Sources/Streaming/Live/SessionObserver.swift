@@ -72,7 +72,7 @@ package struct FinishedPush: Sendable, Equatable {
     package var media = MediaSummary()
 
     package enum Source: String, Sendable, CaseIterable {
-        case rtmp, rtmps
+        case rtmp, rtmps, webrtc
         /// A link to another server.
         case pull
     }
@@ -124,6 +124,7 @@ extension LiveStreams {
         switch push.source {
         case .rtmp: loop?.ended(.rtmp, received: push.bytes)
         case .rtmps: loop?.ended(.rtmps, received: push.bytes)
+        case .webrtc: loop?.ended(.webrtc, received: push.bytes)
         case .pull: self.endedPulls.add(push.bytes, ordering: .relaxed)
         }
         guard let observer = self.sessionObserver, !TalkStreamName.isTalk(path: stream.path) else { return }

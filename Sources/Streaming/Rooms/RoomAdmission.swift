@@ -59,9 +59,9 @@ package final class RoomAdmission: Sendable {
 
     // MARK: Publishers
 
-    /// Asks the hook, if there is one, and then the room registry. `isWanted`: whether the device still waits for the answer.
+    /// Asks the hook, if there is one, and then the room registry. `page`: what the page rules say, at a door that pages speak. `isWanted`: whether the device still waits for the answer.
     package func admitPublish(
-        _ request: AdmissionRequest, _ checked: AdmissionPass, isWanted: @escaping @Sendable () -> Bool
+        _ request: AdmissionRequest, _ checked: AdmissionPass, page: PageVerdict = .notAsked, isWanted: @escaping @Sendable () -> Bool
     ) async -> Result<PublishAdmission, AdmissionRefusal> {
         if let refusal = await self.memoryRefusal(request.address.path, isPublish: true) { return .failure(refusal) }
         var pass = checked
@@ -72,7 +72,7 @@ package final class RoomAdmission: Sendable {
             }
         }
         let path = request.address.streamPath
-        switch await self.mayAct(.publish, PushCaller(request, pass, page: .notAsked), on: path) {
+        switch await self.mayAct(.publish, PushCaller(request, pass, page: page), on: path) {
         case .success(let permit): pass = permit.pass
         case .failure(let refusal): return .failure(refusal)
         }

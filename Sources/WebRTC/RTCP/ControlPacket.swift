@@ -1,5 +1,7 @@
-/// What a viewer's RTCP says, as far as it matters to a sender (RFC 3550 §6, RFC 4585 §6, RFC 5104 §4.3.1). A value.
+/// What a client's RTCP says, as far as it matters here (RFC 3550 §6, RFC 4585 §6, RFC 5104 §4.3.1). A value.
 package enum ControlPacket: Sendable, Equatable {
+    /// What a publisher has sent of a track.
+    case sent(SenderReport)
     /// How one of our tracks arrives.
     case report(ReceptionReport)
     /// Packets that are missing, by sequence number: RFC 4585 §6.2.1.
@@ -33,6 +35,7 @@ package enum ControlPacket: Sendable, Equatable {
     }
 
     private enum PacketType {
+        static let senderReport: UInt8 = 200
         static let receiverReport: UInt8 = 201
         static let goodbye: UInt8 = 203
         static let transportFeedback: UInt8 = 205
@@ -65,6 +68,13 @@ package enum ControlPacket: Sendable, Equatable {
     private static func read(_ packet: UnsafeRawBufferPointer, _ found: inout [ControlPacket]) {
         let count = packet[0] & 0x1F
         switch packet[1] {
+        case PacketType.senderReport where packet.count >= 28:
+            found.append(
+                .sent(
+                    SenderReport(
+                        source: Self.integer32(packet, 4),
+                        ntp: UInt64(Self.integer32(packet, 8)) << 32 | UInt64(Self.integer32(packet, 12)),
+                        rtpTime: Self.integer32(packet, 16), packets: Self.integer32(packet, 20), octets: Self.integer32(packet, 24))))
         case PacketType.receiverReport:
             for index in 0..<Int(count) {
                 let at = 8 + 24 * index
@@ -181,9 +191,14 @@ package struct SenderReport: Sendable, Equatable {
             bytes.append32(report.packets)
             bytes.append32(report.octets)
         }
+        return bytes + Self.names(reports.map(\.source), name)
+    }
+
+    /// The name of these sources (§6.5).
+    static func names(_ sources: [UInt32], _ name: String) -> [UInt8] {
         var chunks: [UInt8] = []
-        for report in reports {
-            chunks.append32(report.source)
+        for source in sources {
+            chunks.append32(source)
             let name = name.utf8.prefix(255)
             chunks += [1, UInt8(truncatingIfNeeded: name.count)]
             chunks += name
@@ -191,7 +206,7 @@ package struct SenderReport: Sendable, Equatable {
             chunks.append(0)
             while chunks.count % 4 != 0 { chunks.append(0) }
         }
-        bytes += [0x80 | UInt8(truncatingIfNeeded: reports.count), 202]
+        var bytes: [UInt8] = [0x80 | UInt8(truncatingIfNeeded: sources.count), 202]
         bytes.append16(UInt16(truncatingIfNeeded: chunks.count / 4))
         return bytes + chunks
     }

@@ -7,6 +7,9 @@ package struct H264Depacketizer: Sendable {
 
     package init() {}
 
+    /// Bytes of a unit that is not complete.
+    var heldBytes: Int { self.fragment.count }
+
     /// The units that are complete with this payload; none for what cannot be read.
     package mutating func append(_ payload: ArraySlice<UInt8>) -> [[UInt8]] {
         guard let first = payload.first else { return [] }

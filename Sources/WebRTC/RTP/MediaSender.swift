@@ -249,7 +249,7 @@ package final class MediaSender {
                 self.keyframeRequests += 1
                 wantsKeyframe = true
             case .arrivals(let arrivals): self.line.note(arrivals, nowMs: nowMs)
-            case .missing, .keyframeWanted, .goodbye: break
+            case .missing, .keyframeWanted, .goodbye, .sent: break
             }
         }
         // One that is under way is enough, and a line that loses the cached pictures again and again gets them ever less often.

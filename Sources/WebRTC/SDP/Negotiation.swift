@@ -1,5 +1,3 @@
-package import DTLSSRTP
-
 /// What one viewer and this server have agreed on. A value.
 package struct Negotiation: Sendable, Equatable {
     package struct Video: Sendable, Equatable {
@@ -15,9 +13,7 @@ package struct Negotiation: Sendable, Equatable {
     /// What pictures may be sent in, in the client's order.
     package private(set) var video: [Video] = []
     package private(set) var sound: [Sound: UInt8] = [:]
-    package let user: String
-    package let password: String
-    package let fingerprints: [Fingerprint]
+    package let remote: RemoteTransport
     /// Whether the peer says which packets it lacks.
     package private(set) var repeatsOnRequest = false
     /// The number of the header extension by which the peer reports each packet, where it does.
@@ -40,18 +36,7 @@ package struct Negotiation: Sendable, Equatable {
             throw .unsupported("The offer has no m-line for video or sound that it wants to receive (a=recvonly or a=sendrecv).")
         }
         let transport = offer.media[first]
-        guard let user = transport.user ?? offer.user, let password = transport.password ?? offer.password else {
-            throw .missing("a=ice-ufrag and a=ice-pwd")
-        }
-        let fingerprints = transport.fingerprints.isEmpty ? offer.fingerprints : transport.fingerprints
-        guard !fingerprints.isEmpty else { throw .missing("a=fingerprint with sha-256, sha-384 or sha-512") }
-        guard transport.setup ?? offer.setup ?? "actpass" != "passive" else {
-            throw .unsupported(
-                "The offer says a=setup:passive, but this server waits for the client's handshake; a=setup:actpass is expected.")
-        }
-        self.user = user
-        self.password = password
-        self.fingerprints = fingerprints
+        self.remote = try RemoteTransport(offer, transport)
         for index in wanted {
             let media = offer.media[index]
             // All on one transport (RFC 9143); what is not in the bundle has none.
@@ -107,7 +92,7 @@ package struct Negotiation: Sendable, Equatable {
     /// The codecs of the offer, for messages: at most twelve. `kind`: those of one kind of media alone.
     package func offered(_ kind: String? = nil) -> String { Self.names(self.offer, kind) }
 
-    private static func names(_ offer: SessionOffer, _ kind: String? = nil) -> String {
+    static func names(_ offer: SessionOffer, _ kind: String? = nil) -> String {
         var names: [String] = []
         for format in offer.media.filter({ kind == nil || $0.kind == kind }).flatMap(\.formats)
         where !format.codec.isEmpty && !["rtx", "red", "ulpfec", "flexfec-03"].contains(format.codec) {
@@ -157,27 +142,15 @@ package struct Negotiation: Sendable, Equatable {
 
     // MARK: The answer
 
-    /// The server's side of the transport.
+    /// What the server sends.
     package struct Own: Sendable {
-        package var user: String
-        package var password: String
-        package var fingerprint: Fingerprint
-        /// "192.0.2.1 8189", the addresses at which the server's port is reached, the best first.
-        package var candidates: [(address: String, port: Int)]
-        /// Whether these take TCP connections too.
-        package var acceptsStreams = false
+        package var transport: OwnTransport
         package var videoSource: UInt32
         package var repeatSource: UInt32
         package var soundSource: UInt32
 
-        package init(
-            user: String, password: String, fingerprint: Fingerprint, candidates: [(address: String, port: Int)], videoSource: UInt32,
-            repeatSource: UInt32, soundSource: UInt32
-        ) {
-            self.user = user
-            self.password = password
-            self.fingerprint = fingerprint
-            self.candidates = candidates
+        package init(_ transport: OwnTransport, videoSource: UInt32, repeatSource: UInt32, soundSource: UInt32) {
+            self.transport = transport
             self.videoSource = videoSource
             self.repeatSource = repeatSource
             self.soundSource = soundSource
@@ -186,21 +159,16 @@ package struct Negotiation: Sendable, Equatable {
 
     /// The answer's text. `session`: a number that tells it from others.
     package func answer(_ own: Own, session: UInt64) -> String {
-        var lines = ["v=0", "o=- \(session >> 1) 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=ice-lite"]
         let accepted = [self.acceptedVideo, self.acceptedSound].compactMap { $0 }.sorted()
         let mids = accepted.map { self.offer.media[$0].mid }.filter { !$0.isEmpty }
-        if !mids.isEmpty, !self.offer.bundle.isEmpty { lines.append("a=group:BUNDLE \(mids.joined(separator: " "))") }
-        lines.append("a=msid-semantic: WMS *")
+        var lines = own.transport.head(session: session, mids: mids, offer: self.offer)
         for (index, media) in self.offer.media.enumerated() {
             if index == self.acceptedVideo {
                 lines += self.section(media, self.videoLines(media, own), own, hasTransport: index == accepted.first)
             } else if index == self.acceptedSound {
                 lines += self.section(media, self.soundLines(media, own), own, hasTransport: index == accepted.first)
             } else {
-                // RFC 3264 §6: a rejected stream has port 0.
-                let formats = media.formats.isEmpty ? "0" : media.formats.map { "\($0.payloadType)" }.joined(separator: " ")
-                lines += ["m=\(media.kind) 0 \(media.protocolName) \(formats)", "c=IN IP4 0.0.0.0", "a=inactive"]
-                if !media.mid.isEmpty { lines.append("a=mid:\(media.mid)") }
+                lines += OwnTransport.rejection(of: media)
             }
         }
         return lines.joined(separator: "\r\n") + "\r\n"
@@ -209,13 +177,7 @@ package struct Negotiation: Sendable, Equatable {
     private func section(
         _ media: SessionOffer.Media, _ formats: (types: [UInt8], lines: [String]), _ own: Own, hasTransport: Bool
     ) -> [String] {
-        let port = hasTransport ? own.candidates.first?.port ?? 9 : 9
-        var lines = [
-            "m=\(media.kind) \(port) \(media.protocolName) \(formats.types.map(String.init).joined(separator: " "))",
-            "c=IN IP4 0.0.0.0", "a=rtcp:9 IN IP4 0.0.0.0", "a=ice-ufrag:\(own.user)", "a=ice-pwd:\(own.password)",
-            "a=fingerprint:\(own.fingerprint.text)", "a=setup:passive",
-        ]
-        if !media.mid.isEmpty { lines.append("a=mid:\(media.mid)") }
+        var lines = own.transport.lines(media, types: formats.types, for: self.remote, isFirst: hasTransport)
         // RFC 8830 §2, beside the older form at the sources.
         lines += ["a=msid:\(Self.canonicalName) \(media.kind)", "a=sendonly", "a=rtcp-mux"]
         if let number = media.kind == "video" ? self.videoNumber : self.soundNumber {
@@ -226,19 +188,7 @@ package struct Negotiation: Sendable, Equatable {
             lines.append("a=extmap:\(number)\(media.takesDelayOnly ? "/sendonly" : "") \(SessionOffer.delayURI)")
         }
         lines += formats.lines
-        guard hasTransport else { return lines }
-        for (index, candidate) in own.candidates.enumerated() {
-            // RFC 8445 §5.1.2.1: type preference 126 of host candidates, then their order, then component 1.
-            let priority = 126 << 24 | max(0, 65_535 - index) << 8 | 255
-            lines.append("a=candidate:\(index + 1) 1 udp \(priority) \(candidate.address) \(candidate.port) typ host")
-        }
-        for (index, candidate) in own.candidates.enumerated() where own.acceptsStreams {
-            // RFC 6544 §4.2: below all of UDP, and direction preference 4 of passive candidates.
-            let priority = 90 << 24 | (4 << 13 | max(0, 8_191 - index)) << 8 | 255
-            let number = own.candidates.count + index + 1
-            lines.append("a=candidate:\(number) 1 tcp \(priority) \(candidate.address) \(candidate.port) typ host tcptype passive")
-        }
-        return lines + ["a=end-of-candidates"]
+        return hasTransport ? lines + own.transport.candidateLines : lines
     }
 
     private func videoLines(_ media: SessionOffer.Media, _ own: Own) -> (types: [UInt8], lines: [String]) {
