@@ -86,7 +86,6 @@ extension APIError {
     package init(_ refusal: AdmissionRefusal) {
         switch refusal.reason {
         case .roomClosed: self.init(.gone, .wrongState, refusal.message)
-        case .nameTaken, .flapping: self.init(.conflict, .conflict, refusal.message)
         case .hookUnavailable, .registryUnavailable, .tooManyViewers, .tooManyPublishers, .tooManyConnections, .tooManyFromAddress,
             .overloaded, .memoryLimit, .diskFull, .serverShutdown:
             self.init(.serviceUnavailable, .unavailable, refusal.message)

@@ -118,7 +118,11 @@ package struct WHIPEndpoint: HTTPPart {
                     "detail": "publish \(text.path): \(text.message)",
                 ])
         }
-        return APIError(refusal)
+        guard [.nameTaken, .flapping].contains(refusal.reason) else { return APIError(refusal) }
+        // Another one pushes: not the caller's fault, and over in a while.
+        var error = APIError(.conflict, .conflict, refusal.message)
+        error.rule = refusal.reason.rawValue
+        return error
     }
 
     // MARK: Beginning
